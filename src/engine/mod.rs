@@ -1,0 +1,365 @@
+//! The discrete-event loop: clock, order within an instant, and what happens at each event.
+//!
+//! One event per poll: the event stands at the poll's arrival at its server. There the FIFO gives the end of service
+//! at once (the order of arrival is the order of events), the state is read at that end, the answer's delay is drawn, the policy decides, and
+//! the next poll is sent and its arrival pushed. Where a server limits how many tasks it executes, a task's end is not known at
+//! arrival, and a second event stands at the end of service.
+//!
+//! A host's abort and the policy's deadline are known in advance; they are looked at when a wait is chosen and when an answer comes,
+//! and need no events. Everything that a step causes lies at its own instant or later, which the order of keys respects.
+//!
+//! The engine knows nothing of files, replications or reports.
+
+pub mod queue;
+mod host;
+mod server;
+mod station;
+mod task;
+pub mod trace;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::metrics::tally::{PairTally, ServerTally};
+use crate::model::{Arrivals, Model};
+use queue::{Event, Kind, Queue, Step, order};
+use crate::random::{self, Key, Purpose};
+use station::Station;
+use task::Slab;
+use trace::{Follow, Row, Tracer};
+
+/// Polls of one task at one instant after which the run is stopped.
+pub const POLLS_AT_ONE_INSTANT: u16 = 10_000;
+
+/// Why a run stopped before its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A loop that takes no time.
+    #[error(
+        "a loop that takes no time: tenant \"{tenant}\" sent {POLLS_AT_ONE_INSTANT} polls of one task to server \"{server}\" at the instant {at_s} s; \
+         policy \"{policy}\" lets the wait be 0 and nothing else takes time. Give the policy a floor, the timer a minimum, or the server a delay or a service time"
+    )]
+    NoTime {
+        /// Tenant class.
+        tenant: String,
+        /// Server class.
+        server: String,
+        /// Policy.
+        policy: String,
+        /// When, in seconds.
+        at_s: String,
+    },
+    /// More events than the scenario allows.
+    #[error("more than {limit} events (run.event_limit) by the instant {at_s} s; raise the limit, or make the fleet smaller")]
+    EventLimit {
+        /// The limit.
+        limit: u64,
+        /// When, in seconds.
+        at_s: String,
+    },
+    /// Someone asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Counts over the whole run, whatever is observed: for checks of conservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// `tasks/get` sent.
+    pub sent: u64,
+    /// Their answers, errors included, seen by a host.
+    pub seen: u64,
+    /// Answers to requests that an abort had dropped.
+    pub dropped: u64,
+    /// `tasks/get` without an answer when the run stopped.
+    pub in_flight: u64,
+    /// Tasks created.
+    pub tasks: u64,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// What one replication gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Which replication.
+    pub replication: u32,
+    /// Tallies of (tenant class, server class), tenant-major.
+    pub pairs: Vec<PairTally>,
+    /// Tallies of server classes.
+    pub servers: Vec<ServerTally>,
+    /// Wrapping sum over polls of mix(task, poll number, sent, seen, outcome).
+    pub fingerprint: u64,
+    /// Counts over the whole run.
+    pub totals: Totals,
+    /// The last instant at which something happened.
+    pub end: u64,
+    /// The story that was asked for.
+    pub story: Option<Story>,
+}
+
+/// The story of one task.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// The rows, in order.
+    pub rows: Vec<Row>,
+    /// Tenant class, member, ordinal, server class, server; `None` where no such task was created.
+    pub subject: Option<(u16, u32, u32, u16, u32)>,
+}
+
+/// Runs one replication. `stop` is looked at now and then.
+///
+/// # Errors
+/// [`RunError`]: a loop that takes no time, the event limit, or `stop`.
+pub fn run(model: &Model, replication: u32, follow: Option<Follow>, stop: &AtomicBool) -> Result<Outcome, RunError> {
+    let mut simulation = Simulation::new(model, replication, follow);
+    simulation.start();
+    simulation.run(stop)?;
+    Ok(simulation.finish(replication))
+}
+
+/// A member's place in its arrivals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    /// Tasks created so far.
+    created: u32,
+    /// Number of the on phase.
+    phase: u32,
+    /// End of the on phase.
+    phase_end: u64,
+}
+
+struct Simulation<'m> {
+    model: &'m Model,
+    key: Key,
+    queue: Queue,
+    slab: Slab,
+    members: Vec<Member>,
+    stations: Vec<Station>,
+    pairs: Vec<PairTally>,
+    server_tallies: Vec<ServerTally>,
+    fingerprint: u64,
+    totals: Totals,
+    now: u64,
+    tracer: Option<Box<Tracer>>,
+    /// Set by a handler that cannot go on.
+    failed: Option<RunError>,
+}
+
+impl<'m> Simulation<'m> {
+    fn new(model: &'m Model, replication: u32, follow: Option<Follow>) -> Self {
+        let stations = model.servers.iter().flat_map(|s| (0..s.count).map(|_| Station::new(s.workers)));
+        let pairs = model.tenants.len() * model.servers.len();
+        let workers = model.servers.iter().map(|s| u64::from(s.count) * u64::from(s.workers));
+        Simulation {
+            model,
+            key: Key::new(model.seed, u64::from(replication)),
+            queue: Queue::default(),
+            slab: Slab::default(),
+            members: vec![Member::default(); model.members() as usize],
+            stations: stations.collect(),
+            pairs: (0..pairs).map(|_| PairTally::new(model.horizon)).collect(),
+            server_tallies: workers.map(|w| ServerTally::new(model.horizon, w)).collect(),
+            fingerprint: 0,
+            totals: Totals::default(),
+            now: 0,
+            tracer: follow.map(|follow| Box::new(Tracer { follow, ..Tracer::default() })),
+            failed: None,
+        }
+    }
+
+    fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
+        let mut until_look = 1u32;
+        while let Some(event) = self.queue.pop() {
+            if event.time > self.model.stop {
+                self.queue.push(event);
+                break;
+            }
+            if let Some(coming) = self.queue.ahead(8)
+                && let Some(task) = self.slab.tasks.get(coming.slot as usize)
+            {
+                prefetch(task);
+            }
+            self.now = event.time;
+            self.totals.events += 1;
+            match event.kind {
+                Kind::Create => self.create(event),
+                Kind::Queue => self.start_or_wait(event.slot),
+                Kind::TaskEnd => self.task_ends(event.slot),
+                Kind::Served => self.read(event.slot, event.time),
+                Kind::Cancelled => self.cancelled(event.slot),
+                Kind::Poll => self.poll_arrives(event.slot),
+                Kind::Result => self.result_arrives(event.slot),
+                Kind::Cancel => self.cancel_arrives(event.slot),
+            }
+            until_look -= 1;
+            if until_look == 0 {
+                until_look = 4096;
+                self.look(stop)?;
+            }
+        }
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Looks, now and then, for a reason to stop.
+    #[cold]
+    fn look(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(RunError::Interrupted);
+        }
+        let limit = self.model.event_limit;
+        if self.totals.events > limit {
+            return Err(RunError::EventLimit { limit, at_s: seconds(self.now) });
+        }
+        Ok(())
+    }
+
+    /// Tallies what was still going on, and gives the results away.
+    fn finish(mut self, replication: u32) -> Outcome {
+        while let Some(event) = self.queue.pop() {
+            self.totals.in_flight += u64::from(matches!(event.kind, Kind::Poll | Kind::Served));
+        }
+        for slot in 0..self.slab.tasks.len() {
+            let task = &self.slab.tasks[slot];
+            if task.alive && !task.settled {
+                self.leave_running(slot as u32);
+            }
+        }
+        self.pairs.iter_mut().for_each(PairTally::fold);
+        let story = self.tracer.take().map(|tracer| {
+            let mut rows = tracer.rows;
+            rows.retain(|row| row.at <= self.model.stop);
+            rows.sort_by_key(|row| (row.at, row.rank));
+            Story { rows, subject: tracer.subject }
+        });
+        Outcome {
+            replication,
+            pairs: self.pairs,
+            servers: self.server_tallies,
+            fingerprint: self.fingerprint,
+            totals: self.totals,
+            end: self.now,
+            story,
+        }
+    }
+
+    /// Pushes the first arrival of every member.
+    fn start(&mut self) {
+        let model = self.model;
+        for (class, tenant) in model.tenants.iter().enumerate() {
+            for member in tenant.first_member..tenant.first_member + tenant.count {
+                let key = self.member_key(class as u16, member);
+                let first = match &tenant.arrivals {
+                    Arrivals::AtOnce { at, .. } => Some(*at),
+                    Arrivals::Offset { after: phase, .. } | Arrivals::Periodic { phase, .. } => {
+                        Some(phase.draw(|| key.draw(Purpose::Phase, 0)))
+                    }
+                    Arrivals::Poisson { gap, .. } => Some(exponential(*gap, key.draw(Purpose::Arrival, 0))),
+                    Arrivals::OnOff { on, .. } => {
+                        self.members[member as usize].phase_end = on.draw(|| key.draw(Purpose::OnOff, 0));
+                        self.on_off_arrival(class as u16, member, 0)
+                    }
+                    Arrivals::Recorded(times) => times.first().copied(),
+                    Arrivals::ClosedLoop { tasks, .. } => {
+                        (1..*tasks).for_each(|_| self.push_create(class as u16, member, 0));
+                        Some(0)
+                    }
+                };
+                if let Some(time) = first {
+                    self.push_create(class as u16, member, time);
+                }
+            }
+        }
+    }
+
+    /// Pushes the arrival that follows the one of `created` tasks at `time`.
+    fn push_next_arrival(&mut self, class: u16, member: u32, time: u64) {
+        let created = self.members[member as usize].created;
+        let key = self.member_key(class, member);
+        let next = match &self.model.tenants[class as usize].arrivals {
+            Arrivals::AtOnce { tasks, .. } | Arrivals::Offset { tasks, .. } => (created < *tasks).then_some(time),
+            Arrivals::Periodic { every, limit, .. } => (created < *limit).then(|| time.saturating_add(*every)),
+            Arrivals::Poisson { gap, limit } => (created < *limit)
+                .then(|| time.saturating_add(exponential(*gap, key.draw(Purpose::Arrival, u64::from(created))))),
+            Arrivals::OnOff { .. } => self.on_off_arrival(class, member, time),
+            Arrivals::Recorded(times) => times.get(created as usize).copied(),
+            Arrivals::ClosedLoop { .. } => None,
+        };
+        if let Some(time) = next {
+            self.push_create(class, member, time);
+        }
+    }
+
+    /// The next arrival after `time` of a stream that is Poisson while on.
+    fn on_off_arrival(&mut self, class: u16, member: u32, time: u64) -> Option<u64> {
+        let Arrivals::OnOff { gap, on, off } = &self.model.tenants[class as usize].arrivals else { return None };
+        let key = self.member_key(class, member);
+        let state = &mut self.members[member as usize];
+        let mut at = time.saturating_add(exponential(*gap, key.draw(Purpose::Arrival, u64::from(state.created))));
+        while at > state.phase_end {
+            let rest = at - state.phase_end;
+            let pause = off.draw(|| key.draw(Purpose::OnOff, 2 * u64::from(state.phase) + 1));
+            let start = state.phase_end.saturating_add(pause);
+            if start >= self.model.horizon {
+                return None;
+            }
+            state.phase += 1;
+            state.phase_end = start.saturating_add(on.draw(|| key.draw(Purpose::OnOff, 2 * u64::from(state.phase))));
+            at = start.saturating_add(rest);
+        }
+        Some(at)
+    }
+
+    fn push_create(&mut self, class: u16, member: u32, time: u64) {
+        if time < self.model.horizon {
+            let order = order(Step::Ends, member, self.members[member as usize].created);
+            self.queue.push(Event { time, order, kind: Kind::Create, class, slot: member });
+        }
+    }
+
+    #[inline]
+    fn member_key(&self, class: u16, member: u32) -> Key {
+        let tenant = &self.model.tenants[class as usize];
+        self.key.part(tenant.key).part(u64::from(member - tenant.first_member))
+    }
+
+    /// Does `time` lie in [warm-up, horizon)?
+    #[inline]
+    fn observed(&self, time: u64) -> bool {
+        time.wrapping_sub(self.model.warm_up) < self.model.horizon - self.model.warm_up
+    }
+
+    /// The part of [from, to) inside [warm-up, horizon).
+    #[inline]
+    fn observed_part(&self, from: u64, to: u64) -> u64 {
+        to.min(self.model.horizon).saturating_sub(from.max(self.model.warm_up))
+    }
+}
+
+/// A time in seconds, exactly.
+pub fn seconds(ns: u64) -> String {
+    let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// An exponential time of mean `mean` ns.
+fn exponential(mean: f64, bits: u64) -> u64 {
+    (-mean * libm::log1p(-random::unit(bits)) + 0.5) as u64
+}
+
+/// Asks the processor to fetch what is likely to be used soon.
+#[inline]
+fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and cannot fault; the pointer comes from a reference.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = std::ptr::from_ref(value).cast::<i8>();
+        _mm_prefetch(start, _MM_HINT_T0);
+        _mm_prefetch(start.wrapping_add(64), _MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}

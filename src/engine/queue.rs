@@ -1,0 +1,347 @@
+//! The pending events, in the exact order of their keys.
+//!
+//! Wide buckets: a ring of append-only buckets, each sorted once when it falls due (a counting pass by the next bits of
+//! the time, then insertion). Few wide buckets keep their tails in the cache, where a heap of a million events misses it
+//! at every level. A side heap takes pushes into the bucket being drained, an overflow heap what lies beyond the ring. The width
+//! follows the event rate. The order is that of [`Event`]'s `Ord`, whatever the widths.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// An event: when, in which order within the instant, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Event {
+    /// Simulated time, ns.
+    pub time: u64,
+    /// Step within the instant, member, task ordinal: see [`order`].
+    pub order: u64,
+    /// What happens.
+    pub kind: Kind,
+    /// Tenant class.
+    pub class: u16,
+    /// Task slot, or member for [`Kind::Create`].
+    pub slot: u32,
+}
+
+/// What happens at an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// A member asks for a task.
+    Create,
+    /// A created task comes to a server that limits how many it executes.
+    Queue,
+    /// Such a server ends a task.
+    TaskEnd,
+    /// Such a server has served a `tasks/get`; the state is read.
+    Served,
+    /// Such a server has served a `tasks/cancel`.
+    Cancelled,
+    /// A `tasks/get` arrives at its server.
+    Poll,
+    /// A `tasks/result` arrives.
+    Result,
+    /// A `tasks/cancel` arrives.
+    Cancel,
+}
+
+/// The steps of an instant, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Step {
+    /// Tasks are created, servers end tasks.
+    Ends = 0,
+    /// Service ends and the state is read.
+    Reads = 1,
+    /// Requests arrive at a server.
+    Arrives = 2,
+    /// Answers are seen.
+    Seen = 3,
+    /// Timers fire and polls are sent. A poll that takes no time to its server arrives in this step.
+    Sends = 4,
+}
+
+/// The order of events within an instant: step, then member (classes by name), then task.
+#[inline]
+pub fn order(step: Step, member: u32, ordinal: u32) -> u64 {
+    (step as u64) << 61 | (member as u64) << 32 | ordinal as u64
+}
+
+const BUCKETS: u64 = 1024;
+/// A bucket that falls due with more events than this is too wide.
+const CROWDED: usize = 6144;
+/// Buckets with fewer than this, on the average, are too narrow.
+const SPARSE: usize = 768;
+
+/// Events waiting for their time.
+#[derive(Debug)]
+pub struct Queue {
+    /// log2 of the width in ns.
+    width: u32,
+    /// Number of the bucket being drained.
+    current: u64,
+    ring: Vec<Vec<Event>>,
+    /// The bucket being drained, ascending, from `next` on.
+    due: Vec<Event>,
+    next: usize,
+    side: BinaryHeap<Reverse<Event>>,
+    over: BinaryHeap<Reverse<Event>>,
+    len: usize,
+    counts: Vec<u32>,
+    /// Events that fell due since the width was last looked at, and in how many buckets.
+    drained: usize,
+    buckets: usize,
+    side_pushes: usize,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue {
+            width: 24,
+            current: u64::MAX,
+            ring: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            due: Vec::new(),
+            next: 0,
+            side: BinaryHeap::new(),
+            over: BinaryHeap::new(),
+            len: 0,
+            counts: Vec::new(),
+            drained: 0,
+            buckets: 0,
+            side_pushes: 0,
+        }
+    }
+}
+
+impl Queue {
+    /// Adds an event. It may lie in the past of no event already popped.
+    #[inline]
+    pub fn push(&mut self, event: Event) {
+        self.len += 1;
+        let bucket = event.time >> self.width;
+        // Buckets 1 to BUCKETS - 1 ahead of the current one lie on the ring.
+        let ahead = bucket.wrapping_sub(self.current).wrapping_sub(1);
+        if ahead < BUCKETS - 1 {
+            self.ring[(bucket % BUCKETS) as usize].push(event);
+        } else {
+            self.push_elsewhere(event, bucket);
+        }
+    }
+
+    #[inline(never)]
+    fn push_elsewhere(&mut self, event: Event, bucket: u64) {
+        if self.current != u64::MAX && bucket <= self.current {
+            self.side_pushes += 1;
+            self.side.push(Reverse(event));
+        } else {
+            self.over.push(Reverse(event));
+        }
+    }
+
+    /// Takes the first event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Event> {
+        if self.next == self.due.len() {
+            if let Some(Reverse(event)) = self.side.pop() {
+                self.len -= 1;
+                return Some(event);
+            }
+            if !self.advance() {
+                return None;
+            }
+        }
+        self.len -= 1;
+        let event = self.due[self.next];
+        if let Some(Reverse(first)) = self.side.peek()
+            && *first < event
+        {
+            return self.side.pop().map(|Reverse(event)| event);
+        }
+        self.next += 1;
+        Some(event)
+    }
+
+    /// The event `n` places further on in the bucket being drained: what is likely to come.
+    #[inline]
+    pub fn ahead(&self, n: usize) -> Option<&Event> {
+        self.due.get(self.next + n)
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Does none wait?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Goes to the next bucket that holds an event.
+    #[inline(never)]
+    fn advance(&mut self) -> bool {
+        self.due.clear();
+        self.next = 0;
+        if self.len == 0 {
+            return false;
+        }
+        self.adapt();
+        if self.len == self.over.len() {
+            // Nothing on the ring: jump.
+            let first = self.over.peek().map_or(0, |Reverse(e)| e.time);
+            self.current = (first >> self.width).wrapping_sub(1);
+        }
+        loop {
+            self.current = self.current.wrapping_add(1);
+            let slot = (self.current % BUCKETS) as usize;
+            while let Some(Reverse(event)) = self.over.peek()
+                && event.time >> self.width <= self.current
+            {
+                self.ring[slot].push(*event);
+                self.over.pop();
+            }
+            if !self.ring[slot].is_empty() {
+                let mut bucket = std::mem::take(&mut self.ring[slot]);
+                sort(&bucket, &mut self.due, &mut self.counts, self.width);
+                bucket.clear();
+                self.ring[slot] = bucket;
+                break;
+            }
+        }
+        self.drained += self.due.len();
+        self.buckets += 1;
+        true
+    }
+
+    /// Makes the buckets wider or narrower where they have been too sparse or too crowded.
+    fn adapt(&mut self) {
+        let seen = self.drained + self.side_pushes;
+        // Rebuilding costs about one pass over what waits; it must have been earned.
+        if seen < 4096.max(self.len) || self.buckets == 0 {
+            return;
+        }
+        let mean = self.drained / self.buckets;
+        let crowded = mean > CROWDED || (self.side_pushes > 4 * self.drained && self.side_pushes > 64 * self.buckets);
+        let beyond = self.over.len() > self.len / 2;
+        let sparse = self.len > 4 * SPARSE && (mean < SPARSE || beyond);
+        (self.drained, self.buckets, self.side_pushes) = (0, 0, 0);
+        if crowded && self.width > 4 {
+            self.rebuild(self.width - 1);
+        } else if sparse && !crowded && self.width < 48 {
+            self.rebuild(self.width + 1);
+        }
+    }
+
+    /// Sorts everything that waits into buckets of another width. The bucket being drained must be empty.
+    #[inline(never)]
+    fn rebuild(&mut self, width: u32) {
+        let end = self.current.wrapping_add(1) << self.width;
+        let mut all: Vec<Event> = Vec::with_capacity(self.len);
+        self.ring.iter_mut().for_each(|bucket| all.append(bucket));
+        all.extend(self.over.drain().map(|Reverse(e)| e));
+        self.width = width;
+        self.current = (end >> width).wrapping_sub(1);
+        self.len = 0;
+        for event in all {
+            self.push(event);
+        }
+    }
+}
+
+/// Sorts `from` into `into`: a counting pass by the bits of the time just below the width, then insertion.
+fn sort(from: &[Event], into: &mut Vec<Event>, counts: &mut Vec<u32>, width: u32) {
+    into.clear();
+    into.extend_from_slice(from);
+    if from.len() >= 24 {
+        let bits = (usize::BITS - (from.len() / 2).leading_zeros() + 2).min(width).min(12);
+        let (shift, mask) = (width - bits, (1u64 << bits) - 1);
+        let cell = |event: &Event| ((event.time >> shift) & mask) as usize;
+        counts.clear();
+        counts.resize((1 << bits) + 1, 0);
+        for event in from {
+            counts[cell(event) + 1] += 1;
+        }
+        let mut below = 0;
+        for count in counts.iter_mut() {
+            below += *count;
+            *count = below;
+        }
+        for event in from {
+            let at = &mut counts[cell(event)];
+            into[*at as usize] = *event;
+            *at += 1;
+        }
+    }
+    insertion(into);
+}
+
+/// Insertion sort: cheap on what is nearly sorted; handed to a general sort where it is not.
+fn insertion(events: &mut [Event]) {
+    let mut moves = 0usize;
+    for i in 1..events.len() {
+        let event = events[i];
+        let mut j = i;
+        while j > 0 && events[j - 1] > event {
+            events[j] = events[j - 1];
+            j -= 1;
+        }
+        events[j] = event;
+        moves += i - j;
+        if moves > 16 * events.len() {
+            // Many events of one instant, pushed out of order.
+            events.sort_unstable();
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::mix;
+
+    fn event(time: u64, ordinal: u32) -> Event {
+        Event { time, order: order(Step::Arrives, 0, ordinal), kind: Kind::Poll, class: 0, slot: ordinal }
+    }
+
+    /// The queue against a plain heap, under holds of very different lengths.
+    #[test]
+    fn the_order_is_that_of_a_heap() {
+        let spreads: [u64; 6] = [1, 1_000, 50_000_000, 2_000_000_000, 3_600_000_000_000, 40_000_000_000_000_000];
+        for spread in spreads {
+            let (mut queue, mut heap) = (Queue::default(), BinaryHeap::new());
+            for i in 0..6000u32 {
+                let e = event(mix(u64::from(i)) % (spread * 2), i);
+                queue.push(e);
+                heap.push(Reverse(e));
+            }
+            for i in 6000..60_000u32 {
+                let (a, b) = (queue.pop(), heap.pop().map(|Reverse(e)| e));
+                assert_eq!(a, b, "spread {spread}, event {i}");
+                let now = a.map_or(0, |e| e.time);
+                // Short holds, long ones, and now and then one at the same instant.
+                let hold = if i % 7 == 0 { 0 } else { mix(u64::from(i)) % (if i % 3 == 0 { spread } else { 1 + spread / 50 }) };
+                let e = event(now + hold, i);
+                queue.push(e);
+                heap.push(Reverse(e));
+            }
+            while let Some(Reverse(e)) = heap.pop() {
+                assert_eq!(queue.pop(), Some(e));
+            }
+            assert!(queue.is_empty());
+        }
+    }
+
+    #[test]
+    fn events_of_one_instant_come_by_step_then_member_then_task() {
+        let mut queue = Queue::default();
+        let key = |step, member, ordinal| Event { order: order(step, member, ordinal), ..event(5, 0) };
+        let sorted = [key(Step::Ends, 9, 9), key(Step::Arrives, 0, 1), key(Step::Arrives, 0, 2), key(Step::Arrives, 1, 0), key(Step::Sends, 0, 0)];
+        for e in sorted.iter().rev() {
+            queue.push(*e);
+        }
+        for e in sorted {
+            assert_eq!(queue.pop(), Some(e));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What happens at a server: requests arrive, are served, and read the state; tasks are executed, in turn where that is limited.
+
+use super::queue::{Event, Kind, Step, order};
+use crate::random::Purpose;
+use super::station::Served;
+use super::task::{Outcome, Task};
+use super::Simulation;
+use crate::metrics::tally::WINDOW;
+use crate::model::HintSource;
+use crate::policy::RawHint;
+
+/// The answer to a poll.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Answer {
+    /// The task has ended.
+    Ended,
+    /// It goes on; the hint as on the wire.
+    Working(RawHint),
+    /// The queue was full: 503.
+    Refused,
+}
+
+/// Draws of requests other than polls have indices beyond those of polls.
+const RESULT: u64 = 1 << 33;
+const CANCEL: u64 = 1 << 34;
+
+impl Simulation<'_> {
+    /// Pushes an event of a task, which from now on refers to its slot.
+    #[inline]
+    pub(super) fn push_task_event(&mut self, slot: u32, time: u64, step: Step, kind: Kind) {
+        let task = &mut self.slab.tasks[slot as usize];
+        task.holds += 1;
+        let order = order(step, task.member, task.ordinal);
+        self.queue.push(Event { time, order, kind, class: task.class, slot });
+    }
+
+    /// A poll comes to its server.
+    #[inline]
+    pub(super) fn poll_arrives(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let observed = self.observed(task.sent);
+        let service = self.service(&task, u64::from(task.polls));
+        let Some(served) = self.serve(&task, service) else {
+            if observed {
+                self.pairs[task.pair as usize].refused += 1;
+            }
+            let back = self.delay(&task, Purpose::DelayBack, u64::from(task.polls));
+            return self.answer_comes(slot, self.now + back, Answer::Refused);
+        };
+        if observed {
+            let pair = &mut self.pairs[task.pair as usize];
+            pair.accepted += 1;
+            pair.store_wait.record(served.start - self.now);
+            pair.store_service.record(service);
+            pair.store_latency.record(served.done - self.now);
+            pair.queue_length.record(served.found);
+        }
+        if self.model.servers[task.server_class as usize].limits_execution() {
+            self.push_task_event(slot, served.done, Step::Reads, Kind::Served);
+            self.slab.tasks[slot as usize].holds -= 1;
+        } else {
+            self.read(slot, served.done);
+        }
+    }
+
+    /// The state is read at the end of service, and the answer goes back.
+    #[inline]
+    pub(super) fn read(&mut self, slot: u32, done: u64) {
+        let task = self.slab.tasks[slot as usize];
+        let index = u64::from(task.polls);
+        let answer = if task.end <= done { Answer::Ended } else { Answer::Working(self.hint(&task, index, done)) };
+        let back = self.delay(&task, Purpose::DelayBack, index);
+        self.answer_comes(slot, done + back, answer);
+    }
+
+    /// The hint in answer number `index`, given at `at`.
+    #[inline]
+    pub(super) fn hint(&mut self, task: &Task, index: u64, at: u64) -> RawHint {
+        let model = self.model;
+        match &model.servers[task.server_class as usize].hint {
+            HintSource::Constant(hint) => *hint,
+            HintSource::PerTask(_) => task.hint,
+            HintSource::PerAnswer(mix) => {
+                mix.hint(task.key.draw(Purpose::HintPart, index), || task.key.draw(Purpose::HintValue, index))
+            }
+            HintSource::ByAge(steps) => {
+                steps.hint(at.saturating_sub(task.created) as f64, || task.key.draw(Purpose::HintValue, index))
+            }
+            HintSource::ByProgress(steps) => {
+                let duration = self.duration(task);
+                // A task that waits for its turn has not begun.
+                let left = if task.end == u64::MAX { duration } else { task.end.saturating_sub(at) };
+                let progress = if duration == 0 { 1.0 } else { 1.0 - left as f64 / duration as f64 };
+                steps.hint(progress, || task.key.draw(Purpose::HintValue, index))
+            }
+            HintSource::ByLoad(steps) => {
+                let load = self.stations[task.server as usize].unfinished(self.now);
+                steps.hint(load as f64, || task.key.draw(Purpose::HintValue, index))
+            }
+        }
+    }
+
+    /// How long the task runs: drawn again rather than kept.
+    pub(super) fn duration(&self, task: &Task) -> u64 {
+        let tenant = &self.model.tenants[task.class as usize];
+        tenant.duration.draw(|| task.key.draw(Purpose::Duration, 0))
+    }
+
+    /// A one-way delay.
+    #[inline]
+    pub(super) fn delay(&self, task: &Task, purpose: Purpose, index: u64) -> u64 {
+        self.model.servers[task.server_class as usize].delay.draw(|| task.key.draw(purpose, index))
+    }
+
+    #[inline]
+    fn service(&self, task: &Task, index: u64) -> u64 {
+        self.model.servers[task.server_class as usize].service.draw(|| task.key.draw(Purpose::Service, index))
+    }
+
+    /// Hands a request to the task's server.
+    #[inline]
+    fn serve(&mut self, task: &Task, service: u64) -> Option<Served> {
+        let limit = self.model.servers[task.server_class as usize].queue_limit;
+        let served = self.stations[task.server as usize].serve(self.now, service, limit)?;
+        let busy = self.observed_part(served.start, served.done);
+        let waited = self.observed_part(self.now, served.start);
+        let tally = &mut self.server_tallies[task.server_class as usize];
+        tally.busy_ns += u128::from(busy);
+        if served.start > self.now {
+            tally.waiting_ns += u128::from(waited);
+            spread(&mut tally.waiting, self.now, served.start);
+        }
+        Some(served)
+    }
+
+    /// A request for the result: through the same queue, no poll.
+    pub(super) fn result_arrives(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let service = self.service(&task, RESULT);
+        if let Some(served) = self.serve(&task, service) {
+            let held = served.done + self.delay(&task, Purpose::DelayBack, RESULT);
+            if held <= self.model.stop {
+                if task.counted {
+                    self.pairs[task.pair as usize].result.record(held - task.end);
+                }
+                self.tell(slot, held, 7, "result held", String::new);
+            }
+        }
+        self.slab.release(slot);
+    }
+
+    /// Sends `tasks/result` at `at`.
+    pub(super) fn send_result(&mut self, slot: u32, at: u64) {
+        let task = self.slab.tasks[slot as usize];
+        if self.observed(at) {
+            self.pairs[task.pair as usize].results += 1;
+        }
+        let out = self.delay(&task, Purpose::DelayOut, RESULT);
+        self.push_task_event(slot, at + out, if out == 0 { Step::Sends } else { Step::Arrives }, Kind::Result);
+    }
+
+    /// Sends `tasks/cancel` at `at`.
+    pub(super) fn send_cancel(&mut self, slot: u32, at: u64) {
+        let task = self.slab.tasks[slot as usize];
+        if self.observed(at) {
+            self.pairs[task.pair as usize].cancels += 1;
+        }
+        let out = self.delay(&task, Purpose::DelayOut, CANCEL);
+        self.push_task_event(slot, at + out, if out == 0 { Step::Sends } else { Step::Arrives }, Kind::Cancel);
+    }
+
+    /// A `tasks/cancel` comes; the task is cancelled when it has been served.
+    pub(super) fn cancel_arrives(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let service = self.service(&task, CANCEL);
+        match self.serve(&task, service) {
+            Some(served) if self.model.servers[task.server_class as usize].limits_execution() => {
+                self.push_task_event(slot, served.done, Step::Reads, Kind::Cancelled);
+            }
+            Some(served) if task.end > served.done => {
+                let task = &mut self.slab.tasks[slot as usize];
+                (task.end, task.outcome) = (served.done, Outcome::Cancelled);
+                self.tell(slot, served.done, 0, "cancelled", String::new);
+            }
+            _ => {}
+        }
+        self.slab.release(slot);
+    }
+
+    /// A task is created at a server that limits how many it executes.
+    pub(super) fn start_or_wait(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let limit = self.model.servers[task.server_class as usize].executes;
+        let station = &mut self.stations[task.server as usize];
+        station.unfinished += 1;
+        if station.executing < limit {
+            station.executing += 1;
+            self.start_task(slot);
+            self.slab.release(slot);
+        } else {
+            // The hold passes from the event to the backlog.
+            station.backlog.push_back(slot);
+        }
+    }
+
+    fn start_task(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let end = self.now.saturating_add(self.duration(&task));
+        self.slab.tasks[slot as usize].end = end;
+        self.push_task_event(slot, end, Step::Ends, Kind::TaskEnd);
+    }
+
+    /// A task ends at such a server, and the next one starts.
+    pub(super) fn task_ends(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        // A task that was cancelled before has another end, and has given its place away already.
+        if task.end == self.now {
+            self.tell(slot, self.now, 0, "ended", || task.outcome.status().into());
+            self.leave_server(task.server);
+        }
+        self.slab.release(slot);
+    }
+
+    /// A `tasks/cancel` has been served at such a server.
+    pub(super) fn cancelled(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        if task.end > self.now {
+            let waiting = task.end == u64::MAX;
+            let mine = &mut self.slab.tasks[slot as usize];
+            (mine.end, mine.outcome) = (self.now, Outcome::Cancelled);
+            self.tell(slot, self.now, 0, "cancelled", String::new);
+            if waiting {
+                let station = &mut self.stations[task.server as usize];
+                station.unfinished -= 1;
+                station.backlog.retain(|waits| *waits != slot);
+                self.slab.release(slot);
+            } else {
+                self.leave_server(task.server);
+            }
+        }
+        self.slab.release(slot);
+    }
+
+    /// A place becomes free at a server.
+    fn leave_server(&mut self, server: u32) {
+        let station = &mut self.stations[server as usize];
+        station.unfinished -= 1;
+        match station.backlog.pop_front() {
+            Some(next) => {
+                self.start_task(next);
+                self.slab.release(next);
+            }
+            None => station.executing -= 1,
+        }
+    }
+}
+
+/// Adds the part of [from, to) in each window to that window.
+fn spread(windows: &mut [u64], from: u64, to: u64) {
+    let mut at = from;
+    while at < to {
+        let window = at / WINDOW;
+        let end = ((window + 1) * WINDOW).min(to);
+        match windows.get_mut(window as usize) {
+            Some(cell) => *cell += end - at,
+            None => return,
+        }
+        at = end;
+    }
+}

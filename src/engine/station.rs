@@ -1,0 +1,128 @@
+//! One server: the station that answers from the task store, and the tasks it executes.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A request that the station took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Service starts.
+    pub start: u64,
+    /// Service ends; the state is read.
+    pub done: u64,
+    /// Requests that were waiting when it came.
+    pub found: u64,
+}
+
+/// The state of one server.
+///
+/// FIFO: a request's start is known at its arrival (Lindley's recursion; Kiefer and Wolfowitz with several workers),
+/// so requests must be handed over in the order of their arrival.
+#[derive(Clone, Debug, Default)]
+pub struct Station {
+    /// When the only worker is free (one worker).
+    free: u64,
+    /// When each worker is free (several).
+    workers: BinaryHeap<Reverse<u64>>,
+    /// When each waiting request starts, ascending.
+    starts: VecDeque<u64>,
+    /// Tasks being executed (where that is limited).
+    pub executing: u32,
+    /// Tasks that wait for their turn, as slots.
+    pub backlog: VecDeque<u32>,
+    /// Unfinished tasks (where execution is limited).
+    pub unfinished: u32,
+    /// Ends of unfinished tasks (where it is not, and a hint follows the load).
+    ends: BinaryHeap<Reverse<u64>>,
+}
+
+impl Station {
+    /// A station with so many workers.
+    pub fn new(workers: u32) -> Self {
+        let workers = if workers > 1 { (0..workers).map(|_| Reverse(0)).collect() } else { BinaryHeap::new() };
+        Station { workers, ..Station::default() }
+    }
+
+    /// A request comes at `now`. `None` where more than `limit` would wait.
+    #[inline]
+    pub fn serve(&mut self, now: u64, service: u64, limit: u64) -> Option<Served> {
+        let free = match self.workers.peek() {
+            None => self.free,
+            Some(Reverse(free)) => *free,
+        };
+        if free <= now {
+            // Idle: nobody waits.
+            self.starts.clear();
+            self.occupy(now + service);
+            return Some(Served { start: now, done: now + service, found: 0 });
+        }
+        while self.starts.front().is_some_and(|start| *start <= now) {
+            self.starts.pop_front();
+        }
+        let found = self.starts.len() as u64;
+        if found >= limit {
+            return None;
+        }
+        self.starts.push_back(free);
+        self.occupy(free + service);
+        Some(Served { start: free, done: free + service, found })
+    }
+
+    /// The worker that is free first is busy until `done`.
+    #[inline]
+    fn occupy(&mut self, done: u64) {
+        match self.workers.peek_mut() {
+            None => self.free = done,
+            Some(mut first) => *first = Reverse(done),
+        }
+    }
+
+    /// A task that will end at `end` is now here (only asked for where a hint follows the load).
+    pub fn hold_until(&mut self, end: u64) {
+        self.ends.push(Reverse(end));
+    }
+
+    /// Unfinished tasks at `now`.
+    pub fn unfinished(&mut self, now: u64) -> u64 {
+        while self.ends.peek().is_some_and(|Reverse(end)| *end <= now) {
+            self.ends.pop();
+        }
+        self.ends.len() as u64 + u64::from(self.unfinished)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_of_one_instant_queue_up() {
+        let mut station = Station::new(1);
+        let done: Vec<_> = (0..4).filter_map(|_| station.serve(10, 5, u64::MAX)).map(|s| (s.start, s.done, s.found)).collect();
+        assert_eq!(done, [(10, 15, 0), (15, 20, 0), (20, 25, 1), (25, 30, 2)]);
+        assert_eq!(station.serve(20, 5, u64::MAX).map(|s| s.found), Some(1), "the third has started");
+    }
+
+    #[test]
+    fn two_workers_serve_two_at_a_time() {
+        let mut station = Station::new(2);
+        let starts: Vec<_> = (0..4).filter_map(|_| station.serve(0, 5, u64::MAX)).map(|s| s.start).collect();
+        assert_eq!(starts, [0, 0, 5, 5]);
+    }
+
+    #[test]
+    fn a_full_queue_refuses() {
+        let mut station = Station::new(1);
+        let taken: Vec<bool> = (0..4).map(|_| station.serve(0, 5, 2).is_some()).collect();
+        assert_eq!(taken, [true, true, true, false]);
+        assert!(station.serve(5, 5, 2).is_some(), "one has left the queue");
+    }
+
+    #[test]
+    fn unfinished_tasks_are_counted_until_their_end() {
+        let mut station = Station::new(1);
+        station.hold_until(10);
+        station.hold_until(5);
+        assert_eq!([station.unfinished(4), station.unfinished(5), station.unfinished(10)], [2, 1, 0]);
+    }
+}

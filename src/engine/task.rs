@@ -1,0 +1,122 @@
+//! What the engine keeps of a task while it is alive.
+
+use crate::random::Key;
+use crate::policy::{RawHint, State};
+
+/// A task, two cache lines long.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// Root of its draws.
+    pub key: Key,
+    /// When it ends at the server; [`u64::MAX`] while that is unknown.
+    pub end: u64,
+    /// When its caller aborts; [`u64::MAX`] for never.
+    pub abort: u64,
+    /// When its host held the id.
+    pub created: u64,
+    /// When the poll in flight, or the last one, was sent.
+    pub sent: u64,
+    /// The last tick of a fixed-rate loop.
+    pub tick: u64,
+    /// What the policy remembers.
+    pub state: State,
+    /// The hint drawn once for the task.
+    pub hint: RawHint,
+    /// Polls sent.
+    pub polls: u32,
+    /// Polls sent after the abort.
+    pub leaked: u32,
+    /// Consecutive polls that brought no change.
+    pub streak: u32,
+    /// Its server.
+    pub server: u32,
+    /// Its host.
+    pub member: u32,
+    /// Which task of its host.
+    pub ordinal: u32,
+    /// (tenant class, server class).
+    pub pair: u16,
+    /// Tenant class.
+    pub class: u16,
+    /// Server class.
+    pub server_class: u16,
+    /// Polls at one instant in a row.
+    pub at_once: u16,
+    /// How it ends at the server.
+    pub outcome: Outcome,
+    /// Events and queues that refer to its slot.
+    pub holds: u8,
+    /// Its loop has ended.
+    pub settled: bool,
+    /// It was created inside the observed interval.
+    pub counted: bool,
+    /// Its story is being told.
+    pub traced: bool,
+    /// Its slot is in use.
+    pub alive: bool,
+}
+
+/// How a task ends at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Outcome {
+    /// With a result.
+    Completed,
+    /// With an error.
+    Failed,
+    /// Cancelled, by the server or at the host's request.
+    Cancelled,
+}
+
+impl Outcome {
+    /// The status on the wire.
+    pub fn status(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Failed => "failed",
+            Outcome::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The tasks alive, in slots that are used again.
+#[derive(Debug, Default)]
+pub struct Slab {
+    /// The slots.
+    pub tasks: Vec<Task>,
+    spare: Vec<u32>,
+}
+
+impl Slab {
+    /// Puts a task into a slot.
+    pub fn insert(&mut self, task: Task) -> u32 {
+        match self.spare.pop() {
+            Some(slot) => {
+                self.tasks[slot as usize] = task;
+                slot
+            }
+            None => {
+                self.tasks.push(task);
+                (self.tasks.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Drops one hold on a slot, and the task with the last of them once its loop has ended.
+    #[inline]
+    pub fn release(&mut self, slot: u32) {
+        let task = &mut self.tasks[slot as usize];
+        task.holds -= 1;
+        self.sweep(slot);
+    }
+
+    /// Frees the slot if nothing refers to it any more.
+    #[inline]
+    pub fn sweep(&mut self, slot: u32) {
+        let task = &mut self.tasks[slot as usize];
+        if task.settled && task.holds == 0 && task.alive {
+            task.alive = false;
+            self.spare.push(slot);
+        }
+    }
+}

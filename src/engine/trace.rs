@@ -1,0 +1,106 @@
+//! The story of one task, told while the engine runs.
+
+use crate::policy::{HintClass, RawHint, Stage, Wait};
+
+/// Which task to follow.
+#[derive(Clone, Debug, Default)]
+pub struct Follow {
+    /// Only tasks of this tenant class.
+    pub tenant: Option<u16>,
+    /// The so-manieth task created (of that class), from 1.
+    pub number: u64,
+}
+
+/// One row of the story.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// When, ns.
+    pub at: u64,
+    /// Rows of one instant are told in this order.
+    pub rank: u8,
+    /// What happened.
+    pub event: &'static str,
+    /// A poll's details.
+    pub poll: Option<PollRow>,
+    /// The wait that was chosen then.
+    pub wait: Option<WaitRow>,
+    /// Anything else worth saying.
+    pub note: String,
+}
+
+/// A poll as the host saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PollRow {
+    /// Its number, from 1.
+    pub number: u32,
+    /// When it was sent, ns.
+    pub sent: u64,
+    /// When its answer was seen, ns; `None` where it never was.
+    pub seen: Option<u64>,
+    /// The status in the answer, or the error.
+    pub status: &'static str,
+}
+
+/// A wait, stage by stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaitRow {
+    /// The hint that was read.
+    pub hint: RawHint,
+    /// What each stage made of it.
+    pub wait: Wait,
+}
+
+impl WaitRow {
+    /// The hint as on the wire.
+    pub fn hint_text(&self) -> String {
+        match self.hint {
+            RawHint::Absent => String::new(),
+            RawHint::Null => "null".into(),
+            RawHint::Number(ms) => format!("{ms}"),
+            RawHint::Text(number) if number.is_nan() => "text".into(),
+            RawHint::Text(number) => format!("\"{number}\""),
+        }
+    }
+
+    /// Its class.
+    pub fn class(&self) -> HintClass {
+        self.hint.class()
+    }
+
+    /// The stages that changed the wait, in words.
+    pub fn stages(&self) -> String {
+        let names: Vec<&str> = Stage::ALL.iter().filter(|s| self.wait.touched >> **s as u8 & 1 == 1).map(|s| s.name()).collect();
+        names.join(" > ")
+    }
+}
+
+/// The follower and what it has written.
+#[derive(Clone, Debug, Default)]
+pub struct Tracer {
+    /// Which task.
+    pub follow: Follow,
+    /// Tasks of that class seen so far.
+    pub created: u64,
+    /// The rows, in the order of telling.
+    pub rows: Vec<Row>,
+    /// Who it is about: tenant class, member, ordinal, server class, server.
+    pub subject: Option<(u16, u32, u32, u16, u32)>,
+}
+
+impl Tracer {
+    /// Is the task now created the one to follow?
+    pub fn wants(&mut self, class: u16) -> bool {
+        if self.subject.is_some() || self.follow.tenant.is_some_and(|t| t != class) {
+            return false;
+        }
+        self.created += 1;
+        self.created == self.follow.number.max(1)
+    }
+
+    /// Adds a row.
+    pub fn tell(&mut self, at: u64, rank: u8, event: &'static str, note: String) -> &mut Row {
+        self.rows.push(Row { at, rank, event, poll: None, wait: None, note });
+        let last = self.rows.len() - 1;
+        &mut self.rows[last]
+    }
+}

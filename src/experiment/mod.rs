@@ -1,0 +1,218 @@
+//! Many runs: replications in parallel, estimates, objectives, grids.
+//!
+//! A replication is a pure function of (model, number), so they run on any number of threads and in any order with the
+//! same bytes: values are kept by number, and pooled tallies are sums of integers.
+
+pub mod estimate;
+pub mod grid;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use crate::catalogue;
+use crate::engine::{self, Outcome, RunError, Totals};
+use crate::metrics::alerts::{Alert, alerts};
+use crate::metrics::summary::{self, Group};
+use crate::metrics::tally::{PairTally, ServerTally};
+use crate::model::Model;
+use crate::scenario::Scenario;
+use crate::scenario::written::Objective;
+pub use estimate::Estimate;
+
+/// What is kept of one replication.
+#[derive(Clone, Debug)]
+pub struct Replication {
+    /// Its number.
+    pub number: u32,
+    /// For each group, the values in the order of [`catalogue::names`].
+    pub values: Vec<Vec<Option<f64>>>,
+    /// Fingerprint of its polls.
+    pub fingerprint: u64,
+    /// Counts over the whole run.
+    pub totals: Totals,
+}
+
+/// Everything a scenario's runs gave.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// Names of the groups.
+    pub groups: Vec<String>,
+    /// Finished replications, by number.
+    pub replications: Vec<Replication>,
+    /// Tallies of (tenant class, server class), summed over the replications.
+    pub pairs: Vec<PairTally>,
+    /// Tallies of server classes, summed over the replications.
+    pub servers: Vec<ServerTally>,
+    /// For each group and metric, the estimate.
+    pub estimates: Vec<Vec<Estimate>>,
+    /// How the objectives fare.
+    pub verdicts: Vec<Verdict>,
+    /// What a planner should look at.
+    pub alerts: Vec<Alert>,
+    /// Was the run stopped before all replications were done?
+    pub interrupted: bool,
+}
+
+/// How an objective fares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The objective.
+    pub objective: Objective,
+    /// The estimate it is held against.
+    pub estimate: Estimate,
+    /// Is the mean inside the bounds, and the metric defined in every replication?
+    pub met: bool,
+}
+
+/// Wrapping sum of the fingerprints: one number for all replications.
+pub fn fingerprint(replications: &[Replication]) -> u64 {
+    replications.iter().fold(0, |sum, r| sum.wrapping_add(r.fingerprint))
+}
+
+/// Runs the replications of a scenario on the current thread pool. `done` is called after each; `stop` ends the run early,
+/// keeping what is finished.
+///
+/// # Errors
+/// [`RunError`] of the first replication (by number) that failed; interruption is no error here.
+pub fn run(
+    scenario: &Scenario,
+    stop: &AtomicBool,
+    done: impl Fn(&Outcome) + Sync,
+) -> Result<Results, RunError> {
+    let model = Model::new(scenario);
+    let groups = Group::all(&model);
+    let empty = || -> Vec<PairTally> {
+        let pairs = model.tenants.len() * model.servers.len();
+        (0..pairs).map(|_| PairTally::new(model.horizon)).collect()
+    };
+    let pooled = Mutex::new((empty(), model.servers.iter().map(|_| ServerTally::new(model.horizon, 0)).collect::<Vec<_>>()));
+    let finished: Vec<Result<Replication, RunError>> = (0..scenario.run.replications.0)
+        .into_par_iter()
+        .map(|number| {
+            let outcome = engine::run(&model, number, None, stop)?;
+            let values = groups
+                .iter()
+                .map(|group| {
+                    let (pair, server) = summary::merged(*group, &outcome.pairs, &outcome.servers, &model);
+                    summary::values(&pair, server.as_ref(), &model)
+                })
+                .collect();
+            if let Ok(mut pooled) = pooled.lock() {
+                let (pairs, servers) = &mut *pooled;
+                pairs.iter_mut().zip(&outcome.pairs).for_each(|(sum, one)| sum.merge(one));
+                servers.iter_mut().zip(&outcome.servers).for_each(|(sum, one)| sum.merge(one));
+            }
+            done(&outcome);
+            Ok(Replication { number, values, fingerprint: outcome.fingerprint, totals: outcome.totals })
+        })
+        .collect();
+    let mut replications = Vec::new();
+    for result in finished {
+        match result {
+            Ok(replication) => replications.push(replication),
+            Err(RunError::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let (pairs, servers) = pooled.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut results = Results {
+        groups: groups.iter().map(|g| g.name(&model)).collect(),
+        interrupted: stop.load(Ordering::Relaxed),
+        estimates: estimates(&replications, groups.len(), scenario.run.confidence.0),
+        replications,
+        pairs,
+        servers,
+        verdicts: Vec::new(),
+        alerts: Vec::new(),
+    };
+    results.verdicts = scenario.objective.iter().map(|o| results.judge(o)).collect();
+    let strictest = scenario.objective.iter().filter(|o| o.metric.starts_with("abort_latency")).filter_map(|o| o.max);
+    let finished = results.replications.len().max(1) as u64;
+    results.alerts = alerts(&results.pairs, finished, &model, strictest.reduce(f64::min));
+    Ok(results)
+}
+
+fn estimates(replications: &[Replication], groups: usize, confidence: f64) -> Vec<Vec<Estimate>> {
+    let metrics = catalogue::names().len();
+    (0..groups)
+        .map(|g| {
+            (0..metrics)
+                .map(|m| {
+                    let values: Vec<Option<f64>> = replications.iter().map(|r| r.values[g][m]).collect();
+                    Estimate::new(&values, confidence)
+                })
+                .collect()
+        })
+        .collect()
+}
+
+impl Results {
+    /// The estimate of a metric for a group; `None` where there is no such metric or group.
+    pub fn estimate(&self, group: &str, metric: &str) -> Option<Estimate> {
+        let g = self.groups.iter().position(|name| name == group)?;
+        let m = catalogue::names().iter().position(|name| name == metric)?;
+        Some(self.estimates[g][m])
+    }
+
+    /// The values of a metric for a group, one per replication.
+    pub fn values(&self, group: &str, metric: &str) -> Vec<Option<f64>> {
+        let g = self.groups.iter().position(|name| name == group);
+        let m = catalogue::names().iter().position(|name| name == metric);
+        match (g, m) {
+            (Some(g), Some(m)) => self.replications.iter().map(|r| r.values[g][m]).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Holds an objective against the estimates. What is undefined meets nothing.
+    pub fn judge(&self, objective: &Objective) -> Verdict {
+        let undefined = Estimate { mean: None, lo: None, hi: None, n: 0 };
+        let estimate = self.estimate(&objective.over, &objective.metric).unwrap_or(undefined);
+        let defined = estimate.n as usize == self.replications.len();
+        let met = defined
+            && estimate.mean.is_some_and(|mean| {
+                objective.max.is_none_or(|max| mean <= max) && objective.min.is_none_or(|min| mean >= min)
+            });
+        Verdict { objective: objective.clone(), estimate, met }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    /// A small fleet for unit tests.
+    pub const SMALL: &str = r#"
+        [run]
+        horizon = "20s"
+        replications = 3
+        [[server]]
+        name = "s"
+        [[tenant]]
+        name = "t"
+        arrivals = { poisson = { rate = "1/s" } }
+        duration = "3s"
+        servers = { s = 1 }
+        policy = "p"
+        [policy.p]
+        default = "1s"
+    "#;
+
+    use super::*;
+
+    #[test]
+    fn an_objective_without_samples_is_not_met() {
+        let text = format!("{SMALL}\n[[objective]]\nmetric = \"abort_latency_p99_ms\"\nmax = 1000\n[[objective]]\nmetric = \"completion_latency_max_ms\"\nmax = 1000");
+        let scenario = crate::scenario::parse("test", &text, &[]).unwrap().scenario;
+        let results = run(&scenario, &AtomicBool::new(false), |_| {}).unwrap();
+        let met: Vec<bool> = results.verdicts.iter().map(|v| v.met).collect();
+        assert_eq!(met, [false, true]);
+    }
+
+    #[test]
+    fn a_stopped_run_keeps_what_is_finished() {
+        let scenario = crate::scenario::parse("test", SMALL, &["run.replications=2".into()]).unwrap().scenario;
+        let results = run(&scenario, &AtomicBool::new(true), |_| {}).unwrap();
+        assert!(results.interrupted);
+    }
+}

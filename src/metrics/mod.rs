@@ -1,0 +1,6 @@
+//! What was seen: integer tallies while the engine runs, named values of groups at the end, alerts with evidence.
+
+pub mod alerts;
+pub mod histogram;
+pub mod summary;
+pub mod tally;

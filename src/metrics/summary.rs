@@ -1,0 +1,213 @@
+//! From tallies to the values of the metrics, in the order of [`crate::catalogue::names`].
+//!
+//! `None` is undefined: no sample. NaN is censored: a quantile among tasks whose end was never seen; it spreads through means and is
+//! shown as undefined too.
+
+use super::histogram::Histogram;
+use super::tally::{Final, PairTally, ServerTally, WINDOW};
+use crate::model::Model;
+use crate::policy::Stage;
+
+/// A group of results: the fleet, one tenant class, or one server class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Everything.
+    Fleet,
+    /// A tenant class, by index.
+    Tenant(usize),
+    /// A server class, by index.
+    Server(usize),
+}
+
+impl Group {
+    /// All groups of a model: fleet, tenants, servers, each by name.
+    pub fn all(model: &Model) -> Vec<Group> {
+        let tenants = (0..model.tenants.len()).map(Group::Tenant);
+        let servers = (0..model.servers.len()).map(Group::Server);
+        std::iter::once(Group::Fleet).chain(tenants).chain(servers).collect()
+    }
+
+    /// Its name in results: `fleet`, `tenant.NAME`, `server.NAME`.
+    pub fn name(self, model: &Model) -> String {
+        match self {
+            Group::Fleet => "fleet".into(),
+            Group::Tenant(i) => format!("tenant.{}", model.tenants[i].name),
+            Group::Server(i) => format!("server.{}", model.servers[i].name),
+        }
+    }
+
+    /// Does the pair numbered `pair` (tenant-major) belong to it?
+    pub fn has(self, pair: usize, servers: usize) -> bool {
+        match self {
+            Group::Fleet => true,
+            Group::Tenant(i) => pair / servers == i,
+            Group::Server(i) => pair % servers == i,
+        }
+    }
+}
+
+/// The tallies of a group, merged.
+pub fn merged(group: Group, pairs: &[PairTally], servers: &[ServerTally], model: &Model) -> (PairTally, Option<ServerTally>) {
+    let mut pair = PairTally::new(model.horizon);
+    let own = pairs.iter().enumerate().filter(|(i, _)| group.has(*i, servers.len()));
+    own.for_each(|(_, tally)| pair.merge(tally));
+    let server = match group {
+        Group::Tenant(_) => None,
+        Group::Server(i) => Some(servers[i].clone()),
+        Group::Fleet => {
+            let mut all = ServerTally::new(model.horizon, 0);
+            servers.iter().for_each(|tally| all.merge(tally));
+            Some(all)
+        }
+    };
+    (pair, server)
+}
+
+/// The values of every metric for one group of one run.
+pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> Vec<Option<f64>> {
+    let length = (model.horizon - model.warm_up) as f64;
+    let seconds = length / 1e9;
+    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let count = |n: u64| Some(n as f64);
+    let (one_second, tenth) = (windows(&pair.windows, 10, model), windows(&pair.windows, 1, model));
+    let per_s = |w: &Windows, p: f64, width_s: f64| w.counts.quantile(p, 0).map(|n| n as f64 / width_s);
+    let waits: u64 = pair.causes.iter().sum();
+    let cause = |stage: Stage| share(pair.causes[stage as usize], waits);
+    let touched = |stage: Stage| share(pair.touched[stage as usize], waits);
+    let finals = |how: Final| count(pair.finals[how as usize]);
+    let tasks: u64 = pair.finals.iter().sum();
+    let detected: u64 = [Final::Completed, Final::Failed, Final::Cancelled].iter().map(|f| pair.finals[*f as usize]).sum();
+    let aborted = pair.finals[Final::Detached as usize] + pair.finals[Final::CancelSent as usize];
+
+    let mut values = vec![
+        Some(pair.sent as f64 / seconds),
+        per_s(&one_second, 0.95, 1.0),
+        per_s(&one_second, 0.999, 1.0),
+        per_s(&one_second, 1.0, 1.0),
+        per_s(&tenth, 0.95, 0.1),
+        per_s(&tenth, 0.999, 0.1),
+        per_s(&tenth, 1.0, 0.1),
+        one_second.dispersion(),
+        tenth.dispersion(),
+        (pair.active_ns > 0).then(|| pair.sent as f64 / (pair.active_ns as f64 / 1e9)),
+        count(pair.created + pair.sent + pair.results + pair.cancels),
+        count(pair.created),
+        count(pair.sent),
+        count(pair.results),
+        count(pair.cancels),
+        count(pair.accepted),
+        count(pair.refused),
+        count(pair.seen),
+        count(pair.sent - pair.seen),
+        share(pair.unchanged, pair.seen),
+        count(pair.leaked),
+    ];
+    values.extend(pair.hints.iter().map(|n| count(*n)));
+    values.extend(Stage::ALL.iter().map(|stage| cause(*stage)));
+    values.extend([touched(Stage::Floor), touched(Stage::Ceiling), touched(Stage::Backoff)]);
+    values.push(server.and_then(|s| (s.workers > 0).then(|| s.busy_ns as f64 / (length * s.workers as f64))));
+    values.push(server.map(|s| s.waiting_ns as f64 / length));
+    values.extend([
+        count(tasks),
+        finals(Final::Completed),
+        finals(Final::Failed),
+        finals(Final::Cancelled),
+        finals(Final::Detached),
+        finals(Final::CancelSent),
+        finals(Final::GaveUp),
+        finals(Final::LoopError),
+        finals(Final::NeverPolledAgain),
+        finals(Final::Running),
+        count(pair.unseen),
+        share(detected, tasks - aborted),
+        count(pair.aborts),
+        count(pair.aborts_unsettled),
+        Some(pair.active_ns as f64 / length),
+    ]);
+
+    let ms = 1e-6;
+    distribution(&mut values, &pair.completion, pair.unseen, ms);
+    distribution(&mut values, &pair.result, pair.unseen, ms);
+    distribution(&mut values, &pair.abort, pair.aborts_unsettled, ms);
+    distribution(&mut values, &pair.gap, 0, ms);
+    distribution(&mut values, &pair.interval, 0, ms);
+    distribution(&mut values, &pair.store_wait, 0, ms);
+    distribution(&mut values, &pair.store_service, 0, ms);
+    distribution(&mut values, &pair.store_latency, 0, ms);
+    distribution(&mut values, &pair.queue_length, 0, 1.0);
+    distribution(&mut values, &pair.polls_per_task, 0, 1.0);
+    distribution(&mut values, &pair.streak, 0, 1.0);
+    distribution(&mut values, &pair.leaked_per_abort, 0, 1.0);
+    values
+}
+
+/// The statistics of a histogram, `beyond` further values being larger than any in it.
+fn distribution(values: &mut Vec<Option<f64>>, h: &Histogram, beyond: u64, scale: f64) {
+    let quantile = |p: f64| match h.quantile(p, beyond) {
+        Some(x) => Some(x as f64 * scale),
+        None if beyond > 0 => Some(f64::NAN),
+        None => None,
+    };
+    values.extend([
+        Some(h.count() as f64),
+        h.mean().map(|x| x * scale),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.95),
+        quantile(0.99),
+        h.min().map(|x| x as f64 * scale),
+        quantile(1.0),
+    ]);
+}
+
+/// Counts per window.
+struct Windows {
+    counts: Histogram,
+    squares: u128,
+}
+
+impl Windows {
+    /// Variance ÷ mean of the counts.
+    fn dispersion(&self) -> Option<f64> {
+        let n = self.counts.count() as f64;
+        let mean = self.counts.mean().filter(|m| *m > 0.0)?;
+        (n >= 2.0).then(|| (self.squares as f64 - n * mean * mean) / (n - 1.0) / mean)
+    }
+}
+
+/// The windows of `width` × 100 ms, [k·w, (k+1)·w), that lie wholly inside [warm-up, horizon).
+fn windows(cells: &[u32], width: u64, model: &Model) -> Windows {
+    let length = width * WINDOW;
+    let (first, end) = (model.warm_up.div_ceil(length), model.horizon / length);
+    let mut windows = Windows { counts: Histogram::default(), squares: 0 };
+    for k in first..end {
+        let from = (k * width) as usize;
+        let n: u64 = cells[from..from + width as usize].iter().map(|c| u64::from(*c)).sum();
+        windows.counts.record(n);
+        windows.squares += u128::from(n) * u128::from(n);
+    }
+    windows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_value_for_every_name() {
+        let loaded = crate::scenario::parse("test", crate::experiment::tests::SMALL, &[]).unwrap();
+        let model = Model::new(&loaded.scenario);
+        let values = values(&PairTally::new(model.horizon), None, &model);
+        assert_eq!(values.len(), crate::catalogue::names().len());
+    }
+
+    #[test]
+    fn a_steady_stream_has_no_dispersion() {
+        let loaded = crate::scenario::parse("test", crate::experiment::tests::SMALL, &[]).unwrap();
+        let model = Model::new(&loaded.scenario);
+        let cells: Vec<u32> = (0..model.horizon / WINDOW).map(|_| 3).collect();
+        let w = windows(&cells, 10, &model);
+        assert_eq!(w.dispersion(), Some(0.0));
+        assert_eq!(w.counts.max(), Some(30));
+    }
+}

@@ -1,0 +1,247 @@
+//! What one run saw, as integers that merge in any order.
+//!
+//! Only the finest cell is recorded: a [`PairTally`] for each (tenant class, server class), a [`ServerTally`] for each server
+//! class. Groups (a tenant class, a server class, the fleet) are sums of these, made at the end.
+
+use super::histogram::Histogram;
+use crate::policy::{HintClass, Stage};
+
+/// Width of the finest rate window.
+pub const WINDOW: u64 = 100_000_000;
+
+/// How a task's loop ended, as its host knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Final {
+    /// The host saw it completed.
+    Completed,
+    /// The host saw it failed.
+    Failed,
+    /// The host saw it cancelled by the server.
+    Cancelled,
+    /// Aborted; the id is kept.
+    Detached,
+    /// Aborted; `tasks/cancel` was sent.
+    CancelSent,
+    /// The loop ended by its deadline or number of polls.
+    GaveUp,
+    /// The loop ended by an error or a rejected answer.
+    LoopError,
+    /// The loop waits for ever.
+    NeverPolledAgain,
+    /// Still polling when the run stopped.
+    Running,
+}
+
+impl Final {
+    /// How many there are.
+    pub const COUNT: usize = 9;
+}
+
+/// Everything seen between one tenant class and one server class.
+#[derive(Clone, Debug)]
+pub struct PairTally {
+    /// `tasks/get` sent per window of 100 ms, warm-up included, up to the horizon.
+    pub windows: Vec<u32>,
+    /// `tools/call` sent.
+    pub created: u64,
+    /// `tasks/get` sent.
+    pub sent: u64,
+    /// … taken by the server.
+    pub accepted: u64,
+    /// … refused.
+    pub refused: u64,
+    /// … whose answer was seen.
+    pub seen: u64,
+    /// … seen, with the status as it was.
+    pub unchanged: u64,
+    /// `tasks/result` sent.
+    pub results: u64,
+    /// `tasks/cancel` sent.
+    pub cancels: u64,
+    /// Polls sent after the abort.
+    pub leaked: u64,
+    /// Hints by class.
+    pub hints: [u64; HintClass::COUNT],
+    /// Smallest number among the hints, ms.
+    pub hint_least: f64,
+    /// Largest number among the hints, ms.
+    pub hint_greatest: f64,
+    /// Sane hints, µs.
+    pub sane_hints: Histogram,
+    /// Waits by the stage that changed them last.
+    pub causes: [u64; Stage::COUNT],
+    /// Waits by each stage that changed them.
+    pub touched: [u64; Stage::COUNT],
+    /// Waits by the stages that changed them, a bit each; folded into `touched`.
+    pub masks: Vec<u64>,
+    /// Time between sends, ns.
+    pub gap: Histogram,
+    /// Waits chosen, ns.
+    pub interval: Histogram,
+    /// Wait in the store's queue, ns.
+    pub store_wait: Histogram,
+    /// Service, ns.
+    pub store_service: Histogram,
+    /// Both, ns.
+    pub store_latency: Histogram,
+    /// Requests waiting that an arriving one finds.
+    pub queue_length: Histogram,
+    /// Polls per task.
+    pub polls_per_task: Histogram,
+    /// Consecutive polls without a change.
+    pub streak: Histogram,
+    /// Completion latency, ns.
+    pub completion: Histogram,
+    /// Result latency, ns.
+    pub result: Histogram,
+    /// Abort latency, ns.
+    pub abort: Histogram,
+    /// Leaked polls per aborted task.
+    pub leaked_per_abort: Histogram,
+    /// Tasks by how their loop ended.
+    pub finals: [u64; Final::COUNT],
+    /// Tasks that ended at the server unseen by a host that still wanted them.
+    pub unseen: u64,
+    /// Tasks aborted.
+    pub aborts: u64,
+    /// … whose control had not returned when the run stopped.
+    pub aborts_unsettled: u64,
+    /// Task-nanoseconds between creation and settlement, inside [warm-up, horizon).
+    pub active_ns: u128,
+}
+
+impl PairTally {
+    /// An empty tally for a run up to `horizon`.
+    pub fn new(horizon: u64) -> Self {
+        PairTally {
+            windows: vec![0; horizon.div_ceil(WINDOW) as usize],
+            created: 0,
+            sent: 0,
+            accepted: 0,
+            refused: 0,
+            seen: 0,
+            unchanged: 0,
+            results: 0,
+            cancels: 0,
+            leaked: 0,
+            hints: [0; HintClass::COUNT],
+            hint_least: f64::INFINITY,
+            hint_greatest: f64::NEG_INFINITY,
+            sane_hints: Histogram::default(),
+            causes: [0; Stage::COUNT],
+            touched: [0; Stage::COUNT],
+            masks: vec![0; 1 << Stage::COUNT],
+            gap: Histogram::default(),
+            interval: Histogram::default(),
+            store_wait: Histogram::default(),
+            store_service: Histogram::default(),
+            store_latency: Histogram::default(),
+            queue_length: Histogram::default(),
+            polls_per_task: Histogram::default(),
+            streak: Histogram::default(),
+            completion: Histogram::default(),
+            result: Histogram::default(),
+            abort: Histogram::default(),
+            leaked_per_abort: Histogram::default(),
+            finals: [0; Final::COUNT],
+            unseen: 0,
+            aborts: 0,
+            aborts_unsettled: 0,
+            active_ns: 0,
+        }
+    }
+
+    /// Counts which stages changed waits, from the masks.
+    pub fn fold(&mut self) {
+        for stage in 0..Stage::COUNT {
+            let with = (0..self.masks.len()).filter(|mask| mask >> stage & 1 == 1);
+            self.touched[stage] = with.map(|mask| self.masks[mask]).sum();
+        }
+    }
+
+    /// Adds everything that another has seen.
+    pub fn merge(&mut self, other: &PairTally) {
+        for (mine, theirs) in self.windows.iter_mut().zip(&other.windows) {
+            *mine += theirs;
+        }
+        let counts = [
+            (&mut self.created, other.created),
+            (&mut self.sent, other.sent),
+            (&mut self.accepted, other.accepted),
+            (&mut self.refused, other.refused),
+            (&mut self.seen, other.seen),
+            (&mut self.unchanged, other.unchanged),
+            (&mut self.results, other.results),
+            (&mut self.cancels, other.cancels),
+            (&mut self.leaked, other.leaked),
+            (&mut self.unseen, other.unseen),
+            (&mut self.aborts, other.aborts),
+            (&mut self.aborts_unsettled, other.aborts_unsettled),
+        ];
+        for (mine, theirs) in counts {
+            *mine += theirs;
+        }
+        let arrays: [(&mut [u64], &[u64]); 5] = [
+            (&mut self.hints, &other.hints),
+            (&mut self.causes, &other.causes),
+            (&mut self.touched, &other.touched),
+            (&mut self.masks, &other.masks),
+            (&mut self.finals, &other.finals),
+        ];
+        for (mine, theirs) in arrays {
+            mine.iter_mut().zip(theirs).for_each(|(m, t)| *m += t);
+        }
+        self.hint_least = self.hint_least.min(other.hint_least);
+        self.hint_greatest = self.hint_greatest.max(other.hint_greatest);
+        self.active_ns += other.active_ns;
+        let histograms = [
+            (&mut self.sane_hints, &other.sane_hints),
+            (&mut self.gap, &other.gap),
+            (&mut self.interval, &other.interval),
+            (&mut self.store_wait, &other.store_wait),
+            (&mut self.store_service, &other.store_service),
+            (&mut self.store_latency, &other.store_latency),
+            (&mut self.queue_length, &other.queue_length),
+            (&mut self.polls_per_task, &other.polls_per_task),
+            (&mut self.streak, &other.streak),
+            (&mut self.completion, &other.completion),
+            (&mut self.result, &other.result),
+            (&mut self.abort, &other.abort),
+            (&mut self.leaked_per_abort, &other.leaked_per_abort),
+        ];
+        for (mine, theirs) in histograms {
+            mine.merge(theirs);
+        }
+    }
+}
+
+/// What the task stores of one server class did.
+#[derive(Clone, Debug)]
+pub struct ServerTally {
+    /// Requests waiting, integrated over each window of 100 ms up to the horizon: request-ns.
+    pub waiting: Vec<u64>,
+    /// Busy worker time inside [warm-up, horizon), ns.
+    pub busy_ns: u128,
+    /// Requests waiting, integrated over [warm-up, horizon): request-ns.
+    pub waiting_ns: u128,
+    /// Workers of all servers of the class.
+    pub workers: u64,
+}
+
+impl ServerTally {
+    /// An empty tally for a run up to `horizon`.
+    pub fn new(horizon: u64, workers: u64) -> Self {
+        ServerTally { waiting: vec![0; horizon.div_ceil(WINDOW) as usize], busy_ns: 0, waiting_ns: 0, workers }
+    }
+
+    /// Adds what another class did.
+    pub fn merge(&mut self, other: &ServerTally) {
+        for (mine, theirs) in self.waiting.iter_mut().zip(&other.waiting) {
+            *mine += theirs;
+        }
+        self.busy_ns += other.busy_ns;
+        self.waiting_ns += other.waiting_ns;
+        self.workers += other.workers;
+    }
+}

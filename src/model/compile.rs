@@ -1,0 +1,291 @@
+//! From the written scenario to the model.
+
+use super::distribution::{Sampler, TimeSampler, cumulative};
+use super::hints::{HintSource, Mix, Part, Steps};
+use super::{Abort, Arrivals, Model, ServerClass, TenantClass};
+use crate::policy::{self, FOREVER, Policy, RawHint};
+use crate::scenario::units::Duration;
+use crate::scenario::{Fnv, Scenario, written};
+
+impl Model {
+    /// Compiles a checked scenario.
+    pub fn new(scenario: &Scenario) -> Self {
+        let horizon = scenario.run.horizon.0.0;
+        let mut servers: Vec<&written::Server> = scenario.server.iter().collect();
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut tenants: Vec<&written::Tenant> = scenario.tenant.iter().collect();
+        tenants.sort_by(|a, b| a.name.cmp(&b.name));
+        let names: Vec<&String> = scenario.policy.keys().collect();
+        let mut model = Model {
+            seed: scenario.run.seed,
+            horizon,
+            warm_up: scenario.run.warm_up.0,
+            stop: if scenario.run.drain == written::Drain::All { u64::MAX } else { horizon },
+            event_limit: scenario.run.event_limit.unwrap_or(u64::MAX),
+            tenants: Vec::new(),
+            servers: Vec::new(),
+            policies: scenario.policy.iter().map(|(name, p)| compile_policy(name, p)).collect(),
+            scenario_hash: scenario.hash(),
+        };
+        for server in &servers {
+            let first = model.server_count();
+            model.servers.push(compile_server(server, first, scenario));
+        }
+        for tenant in tenants {
+            let first_member = model.members();
+            let policy = names.iter().position(|n| **n == tenant.policy).unwrap_or_default();
+            let class = |name: &String| servers.iter().position(|s| s.name == *name).unwrap_or_default() as u16;
+            let ends = [&tenant.ends.completed, &tenant.ends.failed, &tenant.ends.cancelled];
+            let mut end_shares = [1.0; 3];
+            end_shares.copy_from_slice(&cumulative(ends.iter().map(|w| w.0)));
+            model.tenants.push(TenantClass {
+                name: tenant.name.clone(),
+                first_member,
+                count: tenant.count.0,
+                key: name_key(&tenant.name),
+                arrivals: compile_arrivals(&tenant.arrivals),
+                duration: TimeSampler::new(&tenant.duration),
+                server_shares: cumulative(tenant.servers.values().map(|w| w.0)),
+                server_classes: tenant.servers.keys().map(class).collect(),
+                end_shares,
+                creation_delay: TimeSampler::new(&tenant.creation_delay),
+                abort: tenant.abort.as_ref().map(compile_abort),
+                policy,
+            });
+        }
+        model
+    }
+}
+
+/// The root of a class's draws: its name, not its place in the file.
+fn name_key(name: &str) -> u64 {
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    hash.eat(name.as_bytes());
+    hash.0
+}
+
+fn compile_server(server: &written::Server, first: u32, scenario: &Scenario) -> ServerClass {
+    ServerClass {
+        name: server.name.clone(),
+        first,
+        count: server.count.0,
+        executes: server.executes.map_or(u32::MAX, |c| c.0),
+        workers: server.tasks_get.workers.0,
+        service: TimeSampler::new(&server.tasks_get.service),
+        queue_limit: server.tasks_get.queue.unwrap_or(u64::MAX),
+        delay: TimeSampler::new(&server.delay),
+        hint: match &server.hint {
+            None => HintSource::Constant(RawHint::Absent),
+            Some(written::HintRef::Constant(ms)) => HintSource::Constant(RawHint::Number(*ms)),
+            Some(written::HintRef::Name(name)) => compile_hint(&scenario.hint[name]),
+        },
+    }
+}
+
+fn compile_hint(hint: &written::Hint) -> HintSource {
+    let mix = || Mix {
+        shares: cumulative(hint.mix.iter().map(|p| p.weight.0)),
+        parts: hint.mix.iter().map(|p| compile_wire(&p.wire)).collect(),
+    };
+    let steps = || {
+        let step = |s: &written::HintStep| {
+            let from = match s.from {
+                written::StepStart::Age(age) => age.0 as f64,
+                written::StepStart::Number(x) => x,
+            };
+            (from, compile_wire(&s.wire))
+        };
+        Steps(hint.steps.iter().map(step).collect())
+    };
+    match hint.drawn {
+        written::Drawn::PerTask | written::Drawn::PerAnswer => match &hint.mix[..] {
+            [only] if let Part::Fixed(hint) = compile_wire(&only.wire) => HintSource::Constant(hint),
+            _ if hint.drawn == written::Drawn::PerTask => HintSource::PerTask(mix()),
+            _ => HintSource::PerAnswer(mix()),
+        },
+        written::Drawn::ByProgress => HintSource::ByProgress(steps()),
+        written::Drawn::ByAge => HintSource::ByAge(steps()),
+        written::Drawn::ByLoad => HintSource::ByLoad(steps()),
+    }
+}
+
+fn compile_wire(wire: &written::Wire) -> Part {
+    Part::Fixed(match wire {
+        written::Wire::Ms(ms) => {
+            let sampler = Sampler::new(ms);
+            match sampler.as_constant() {
+                Some(ms) => RawHint::Number(ms),
+                None => return Part::Drawn(Box::new(sampler)),
+            }
+        }
+        written::Wire::Absent => RawHint::Absent,
+        written::Wire::Null => RawHint::Null,
+        written::Wire::Value(ms) => RawHint::Number(*ms),
+        written::Wire::Text(text) => RawHint::Text(text.trim().parse().unwrap_or(f64::NAN)),
+    })
+}
+
+fn compile_arrivals(arrivals: &written::Arrivals) -> Arrivals {
+    let limit = |tasks: Option<crate::scenario::fields::Count>| tasks.map_or(u32::MAX, |c| c.0);
+    match arrivals {
+        written::Arrivals::AtOnce(a) => Arrivals::AtOnce { tasks: a.tasks.0, at: a.at.0 },
+        written::Arrivals::Offset(a) => Arrivals::Offset { tasks: a.tasks.0, after: TimeSampler::new(&a.after) },
+        written::Arrivals::Periodic(a) => {
+            Arrivals::Periodic { every: a.every.0.0, phase: TimeSampler::new(&a.phase), limit: limit(a.tasks) }
+        }
+        written::Arrivals::Poisson(a) => Arrivals::Poisson { gap: 1e9 / a.rate.per_second(), limit: limit(a.tasks) },
+        written::Arrivals::OnOff(a) => {
+            Arrivals::OnOff { gap: 1e9 / a.rate.per_second(), on: TimeSampler::new(&a.on), off: TimeSampler::new(&a.off) }
+        }
+        written::Arrivals::Recorded(a) => Arrivals::Recorded(a.0.sorted.iter().map(|ns| *ns as u64).collect()),
+        written::Arrivals::ClosedLoop(a) => Arrivals::ClosedLoop { tasks: a.tasks.0, think: TimeSampler::new(&a.think) },
+    }
+}
+
+fn compile_abort(abort: &written::Abort) -> Abort {
+    Abort {
+        probability: abort.probability.0,
+        after: abort.after.as_ref().map(TimeSampler::new),
+        shutdown_at: abort.shutdown_at.map(|d| d.0),
+        deadline: abort.deadline.map(|d| d.0),
+        waits_for_request: abort.request == written::InFlight::Waits,
+        cancels: abort.then == written::Then::Cancel,
+    }
+}
+
+fn compile_policy(name: &str, p: &written::Policy) -> Policy {
+    use written as w;
+    let ns = |d: Option<Duration>| d.map(|d| d.0);
+    let (mut floor, mut ceiling) = (ns(p.floor).unwrap_or(0), ns(p.ceiling).unwrap_or(FOREVER));
+    match p.bounds_conflict {
+        w::Conflict::FloorWins => ceiling = ceiling.max(floor),
+        w::Conflict::CeilingWins => floor = floor.min(ceiling),
+        w::Conflict::Error => {}
+    }
+    let rules: Vec<policy::Rule> = p.rules.iter().map(compile_rule).collect();
+    Policy {
+        name: name.into(),
+        role: match p.role {
+            w::Role::Value => policy::Role::Value,
+            w::Role::Ignored => policy::Role::Ignored,
+            w::Role::Floor => policy::Role::Floor,
+            w::Role::RampCeiling => policy::Role::RampCeiling,
+        },
+        read: match p.read {
+            w::ReadAt::EveryAnswer => policy::ReadAt::EveryAnswer,
+            w::ReadAt::Creation => policy::ReadAt::Creation,
+            w::ReadAt::FirstAnswer => policy::ReadAt::FirstAnswer,
+        },
+        absent: match p.absent {
+            w::WhenAbsent::Default => policy::WhenAbsent::Default,
+            w::WhenAbsent::KeepLast => policy::WhenAbsent::KeepLast,
+            w::WhenAbsent::Creation => policy::WhenAbsent::Creation,
+        },
+        rules: policy::Rules::new(&rules),
+        default: p.default.0,
+        floor,
+        ceiling,
+        ceiling_cuts_hints: p.ceiling_covers == w::Covers::All,
+        bounds_final: p.bounds == w::BoundsAt::Final,
+        backoff: match &p.backoff {
+            w::Backoff::None => policy::Backoff::None,
+            w::Backoff::Geometric(g) => {
+                policy::Backoff::geometric(g.initial.map(|s| s.0.0), g.factor.0, g.cap.map(|s| s.0.0))
+            }
+            w::Backoff::Additive(a) => {
+                policy::Backoff::Additive { step: a.step.0.0, cap: a.cap.map_or(FOREVER, |s| s.0.0) }
+            }
+            w::Backoff::Steps(steps) => policy::Backoff::steps(steps.iter().map(|s| (s.waits.0, s.wait.0.0))),
+        },
+        reset: match p.backoff_reset {
+            w::Reset::OnChange => policy::Reset::OnChange,
+            w::Reset::OnChangeOrError => policy::Reset::OnChangeOrError,
+            w::Reset::Never => policy::Reset::Never,
+        },
+        errors: match (&p.on_error, &p.error_backoff) {
+            (w::OnError::End, _) => policy::OnError::End,
+            (w::OnError::Retry, None) => policy::OnError::Retry,
+            (w::OnError::Retry, Some(e)) => policy::OnError::BackOff {
+                waits: policy::Backoff::geometric(Some(e.initial.0.0), e.factor.0, e.cap.map(|s| s.0.0)),
+                reset_on_success: e.reset == w::ErrorReset::OnSuccess,
+            },
+        },
+        jitter: match &p.jitter {
+            w::Jitter::None => policy::Jitter::None,
+            w::Jitter::Full => policy::Jitter::Full,
+            w::Jitter::Equal => policy::Jitter::Equal,
+            w::Jitter::Proportional(share) => policy::Jitter::proportional(share.0),
+            w::Jitter::Additive(span) => policy::Jitter::Additive(span.0.0),
+            w::Jitter::Minus(span) => policy::Jitter::Minus(span.0.0),
+            w::Jitter::Window(low) => policy::Jitter::Window(low.0),
+            w::Jitter::Decorrelated(factor) => policy::Jitter::Decorrelated { factor: factor.0 },
+        },
+        first_poll: match p.first_poll {
+            w::FirstPoll::AtOnce => policy::FirstPoll::AtOnce,
+            w::FirstPoll::AfterWait => policy::FirstPoll::AfterWait,
+            w::FirstPoll::After(wait) => policy::FirstPoll::After(wait.0),
+        },
+        fixed_delay: p.pace == w::Pace::FixedDelay,
+        timer: policy::Timer {
+            quantum: p.timer.quantum.0,
+            minimum: p.timer.minimum.0,
+            maximum: p.timer.maximum.map_or(FOREVER, |s| s.0.0),
+            beyond: match p.timer.beyond {
+                w::Beyond::Minimum => p.timer.minimum.0,
+                w::Beyond::Maximum => p.timer.maximum.map_or(FOREVER, |s| s.0.0),
+                w::Beyond::Forever => FOREVER,
+            },
+            overhead: p.timer.overhead.0,
+        },
+        manner: match p.wait {
+            w::WaitManner::Interruptible => policy::WaitManner::Interruptible,
+            w::WaitManner::CheckedAfterSleep => policy::WaitManner::CheckedAfterSleep,
+            w::WaitManner::Sliced(slice) => policy::WaitManner::Sliced(slice.0.0),
+            w::WaitManner::Ignored => policy::WaitManner::Ignored,
+        },
+        give_up_after: ns(p.give_up_after).unwrap_or(FOREVER),
+        max_polls: p.max_polls.map_or(u32::MAX, |c| c.0),
+        fetches_result: p.at_end == w::AtEnd::TasksResult,
+    }
+}
+
+fn compile_rule(rule: &written::Rule) -> policy::Rule {
+    use written as w;
+    policy::Rule {
+        class: rule.class.as_ref().map(|class| match class {
+            w::HintClass::Absent => policy::HintClass::Absent,
+            w::HintClass::Null => policy::HintClass::Null,
+            w::HintClass::Zero => policy::HintClass::Zero,
+            w::HintClass::Negative => policy::HintClass::Negative,
+            w::HintClass::Fractional => policy::HintClass::Fractional,
+            w::HintClass::NonFinite => policy::HintClass::NonFinite,
+            w::HintClass::Text => policy::HintClass::Text,
+            w::HintClass::BeyondI32Ms => policy::HintClass::BeyondI32Ms,
+            w::HintClass::BeyondI64Ns => policy::HintClass::BeyondI64Ns,
+            w::HintClass::Sane => policy::HintClass::Sane,
+        }),
+        json: rule.json.as_ref().map(|json| match json {
+            w::JsonType::Number => policy::JsonType::Number,
+            w::JsonType::Integer => policy::JsonType::Integer,
+            w::JsonType::String => policy::JsonType::String,
+            w::JsonType::Null => policy::JsonType::Null,
+        }),
+        min_ms: rule.min.map(|n| n.0),
+        max_ms: rule.max.map(|n| n.0),
+        outcome: match rule.then {
+            w::Outcome::Use => policy::Outcome::Use,
+            w::Outcome::Default => policy::Outcome::Default,
+            w::Outcome::Floor => policy::Outcome::Floor,
+            w::Outcome::Ceiling => policy::Outcome::Ceiling,
+            w::Outcome::Round => policy::Outcome::Round,
+            w::Outcome::Truncate => policy::Outcome::Truncate,
+            w::Outcome::Parse => policy::Outcome::Parse,
+            w::Outcome::WrapI32Timer => policy::Outcome::WrapI32Timer,
+            w::Outcome::WrapI64Ns => policy::Outcome::WrapI64Ns,
+            w::Outcome::Forever => policy::Outcome::Forever,
+            w::Outcome::Forget => policy::Outcome::Forget,
+            w::Outcome::Error => policy::Outcome::Error,
+            w::Outcome::Reject => policy::Outcome::Reject,
+        },
+    }
+}

@@ -1,0 +1,590 @@
+//! The host-owned envelope: how a host turns hints and answers into waits.
+//!
+//! A decision is a pure function of (policy, per-task [`State`], what the host just saw, one uniform draw). This module
+//! knows neither clock nor I/O nor engine, so the policy that was simulated can be lifted into a real host.
+//! The stages, in order: read the hint, classify it, bound it, back off, jitter, bound again, timer.
+//! Budgets and breakers stand between a decision and a send; they need the fleet's state and are no part of it.
+
+pub mod hint;
+mod stages;
+
+pub use hint::{HintClass, JsonType, Outcome, RawHint, Rule, Rules};
+pub use stages::{Backoff, Jitter, Step, Timer};
+
+use hint::{ms_to_ns, wrap_i64_ns};
+
+/// A time or a span of time in nanoseconds.
+pub type Nanos = u64;
+
+/// A wait that never ends (about 146 years).
+pub const FOREVER: Nanos = 1 << 62;
+
+/// A host's rules, ready to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Its name in the scenario.
+    pub name: String,
+    /// What the hint is for this host.
+    pub role: Role,
+    /// Which hint it reads.
+    pub read: ReadAt,
+    /// What an answer without a hint means.
+    pub absent: WhenAbsent,
+    /// What each kind of hint becomes.
+    pub rules: Rules,
+    /// The value when there is no hint.
+    pub default: Nanos,
+    /// Lower bound; 0 where there is none.
+    pub floor: Nanos,
+    /// Upper bound; [`FOREVER`] where there is none.
+    pub ceiling: Nanos,
+    /// Does the ceiling cut a server's hint too?
+    pub ceiling_cuts_hints: bool,
+    /// Do the bounds hold for the final wait (else before backoff and jitter only)?
+    pub bounds_final: bool,
+    /// Growth while the status is unchanged.
+    pub backoff: Backoff,
+    /// When it starts again.
+    pub reset: Reset,
+    /// What an error answer does.
+    pub errors: OnError,
+    /// Randomness.
+    pub jitter: Jitter,
+    /// When the first poll is sent.
+    pub first_poll: FirstPoll,
+    /// Is the wait counted from the answer (else from the last tick)?
+    pub fixed_delay: bool,
+    /// The host's timer.
+    pub timer: Timer,
+    /// Can an abort interrupt a wait?
+    pub manner: WaitManner,
+    /// Age of the task at which the loop ends.
+    pub give_up_after: Nanos,
+    /// Polls after which the loop ends.
+    pub max_polls: u32,
+    /// Is `tasks/result` called for a completed task?
+    pub fetches_result: bool,
+}
+
+/// What a hint is for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The wait, before bounds.
+    Value,
+    /// Nothing.
+    Ignored,
+    /// A lower bound under the host's own terms.
+    Floor,
+    /// The ceiling of the host's own backoff.
+    RampCeiling,
+}
+
+/// Which hint a host reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAt {
+    /// That of every answer.
+    EveryAnswer,
+    /// That of the creation only.
+    Creation,
+    /// That of the first answer to a poll, for ever.
+    FirstAnswer,
+}
+
+/// What an answer without a hint means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenAbsent {
+    /// The default.
+    Default,
+    /// The last hint that there was.
+    KeepLast,
+    /// The creation's.
+    Creation,
+}
+
+/// When a backoff starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// When the status changes.
+    OnChange,
+    /// When the status changes, and after an error answer.
+    OnChangeOrError,
+    /// Never.
+    Never,
+}
+
+/// What an error answer does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OnError {
+    /// The loop ends.
+    End,
+    /// The next poll follows after the same wait as after any other answer.
+    Retry,
+    /// The next poll follows after a wait of its own.
+    BackOff {
+        /// Waits by the number of errors before.
+        waits: Backoff,
+        /// Does a good answer start it again?
+        reset_on_success: bool,
+    },
+}
+
+/// When the first poll is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstPoll {
+    /// With the creation's answer.
+    AtOnce,
+    /// After one wait of the policy.
+    AfterWait,
+    /// After a time of its own.
+    After(Nanos),
+}
+
+/// Can an abort interrupt a wait?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitManner {
+    /// At once.
+    Interruptible,
+    /// When the sleep ends.
+    CheckedAfterSleep,
+    /// After each slice of this length.
+    Sliced(Nanos),
+    /// Never.
+    Ignored,
+}
+
+/// What the loop of one task remembers between answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct State {
+    /// The hint kept from an earlier answer, after classification.
+    kept: Nanos,
+    /// The creation's hint, after classification.
+    creation: Nanos,
+    /// The wait chosen last.
+    previous: Nanos,
+    /// Waits since the backoff started.
+    waits: u32,
+    /// Consecutive error answers.
+    errors: u16,
+    /// Is `kept` set?
+    has_kept: bool,
+    /// Is `creation` set?
+    has_creation: bool,
+}
+
+/// What a host sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Saw {
+    /// The creation's answer with its hint; the wait before the first poll is asked for.
+    Created(RawHint),
+    /// An answer: not the end, and the status as it was.
+    Unchanged(RawHint),
+    /// An answer: not the end, but the status has changed.
+    Changed(RawHint),
+    /// An error answer (503).
+    Error,
+}
+
+/// What the host does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Waits so long, then polls.
+    Wait(Wait),
+    /// Ends the loop.
+    End(LoopEnd),
+}
+
+/// Why a loop ended of its own accord.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopEnd {
+    /// A hint or an error answer that the policy ends on.
+    Error,
+    /// An answer was rejected because of its hint.
+    Rejected,
+}
+
+/// The stages that can set or change a wait, in their order. The last one that changed it is its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stage {
+    /// The hint as it was.
+    Hint,
+    /// The default, for want of a hint.
+    Default,
+    /// A rule that replaced a bad hint.
+    BadHint,
+    /// The floor.
+    Floor,
+    /// The ceiling.
+    Ceiling,
+    /// Backoff on unchanged status.
+    Backoff,
+    /// Backoff on errors.
+    ErrorBackoff,
+    /// Jitter.
+    Jitter,
+    /// The host's timer.
+    Timer,
+    /// No wait: the first poll at once, or after a time of its own.
+    FirstPoll,
+}
+
+impl Stage {
+    /// How many there are.
+    pub const COUNT: usize = 10;
+    /// All of them in their order.
+    pub const ALL: [Stage; Self::COUNT] = [
+        Stage::Hint,
+        Stage::Default,
+        Stage::BadHint,
+        Stage::Floor,
+        Stage::Ceiling,
+        Stage::Backoff,
+        Stage::ErrorBackoff,
+        Stage::Jitter,
+        Stage::Timer,
+        Stage::FirstPoll,
+    ];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Hint => "hint",
+            Stage::Default => "default",
+            Stage::BadHint => "bad_hint",
+            Stage::Floor => "floor",
+            Stage::Ceiling => "ceiling",
+            Stage::Backoff => "backoff",
+            Stage::ErrorBackoff => "error_backoff",
+            Stage::Jitter => "jitter",
+            Stage::Timer => "timer",
+            Stage::FirstPoll => "first_poll",
+        }
+    }
+}
+
+/// A wait, and how it came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The effective interval: what the host waits, the timer's overhead not included.
+    pub wait: Nanos,
+    /// The last stage that changed it.
+    pub cause: Stage,
+    /// Which stages changed it, a bit each.
+    pub touched: u16,
+    /// After each step: the hint read, bounded, backed off, jittered. For traces.
+    pub steps: [Nanos; 4],
+}
+
+/// A hint as read: a value and where it is from, or an end.
+enum Reading {
+    Value(Nanos, Stage),
+    End(LoopEnd),
+}
+
+impl Policy {
+    /// The host's decision after what it saw; `u` is a uniform 64-bit fraction of one for the jitter.
+    ///
+    /// The wait before the first poll is asked for with [`Saw::Created`], whatever [`FirstPoll`] says.
+    #[inline]
+    pub fn decide(&self, state: &mut State, saw: Saw, u: u64) -> Decision {
+        let (reading, first) = match saw {
+            Saw::Created(hint) => {
+                let reading = self.read_creation(state, hint);
+                (reading, !matches!(self.first_poll, FirstPoll::AfterWait))
+            }
+            Saw::Unchanged(hint) | Saw::Changed(hint) => {
+                if let OnError::BackOff { reset_on_success: true, .. } = self.errors {
+                    state.errors = 0;
+                }
+                if matches!(saw, Saw::Changed(_)) && self.reset != Reset::Never {
+                    state.waits = 0;
+                }
+                (self.read_answer(state, hint), false)
+            }
+            Saw::Error => return self.decide_after_error(state, u),
+        };
+        let (base, stage) = match reading {
+            Reading::End(end) => return Decision::End(end),
+            Reading::Value(base, stage) => (base, stage),
+        };
+        if first {
+            let wait = if let FirstPoll::After(wait) = self.first_poll { wait } else { 0 };
+            return Decision::Wait(Wait { wait, cause: Stage::FirstPoll, touched: bit(Stage::FirstPoll), steps: [wait; 4] });
+        }
+        Decision::Wait(self.shape(state, base, stage, u))
+    }
+
+    /// The wait that follows an error answer.
+    fn decide_after_error(&self, state: &mut State, u: u64) -> Decision {
+        let errors = state.errors as u32;
+        state.errors = state.errors.saturating_add(1);
+        if self.reset == Reset::OnChangeOrError {
+            state.waits = 0;
+        }
+        let (base, stage) = if state.has_kept { (state.kept, Stage::Hint) } else { (self.default, Stage::Default) };
+        match &self.errors {
+            OnError::End => Decision::End(LoopEnd::Error),
+            OnError::Retry => Decision::Wait(self.shape(state, base, stage, u)),
+            OnError::BackOff { waits, .. } => {
+                let wait = waits.wait(base, errors);
+                Decision::Wait(self.finish(state, [wait; 3], bit(Stage::ErrorBackoff), Stage::ErrorBackoff, self.ceiling, u))
+            }
+        }
+    }
+
+    /// Bound, back off, jitter, bound again, timer.
+    #[inline]
+    fn shape(&self, state: &mut State, base: Nanos, stage: Stage, u: u64) -> Wait {
+        let (mut touched, mut cause) = (bit(stage), stage);
+        let hinted = matches!(stage, Stage::Hint) && !self.ceiling_cuts_hints;
+        let ceiling = if hinted { FOREVER } else { self.ceiling };
+        let own = match self.role {
+            Role::Floor if stage == Stage::Hint => base.max(self.default.max(self.floor).min(self.ceiling)),
+            _ => base,
+        };
+        let bounded = bound(own, self.floor, ceiling, &mut touched, &mut cause);
+        let k = state.waits;
+        state.waits = state.waits.saturating_add(1);
+        let mut backed = self.backoff.wait(bounded, k);
+        if self.role == Role::RampCeiling {
+            backed = backed.min(bounded);
+        }
+        if backed != bounded {
+            touched |= bit(Stage::Backoff);
+            cause = Stage::Backoff;
+        }
+        self.finish(state, [base, bounded, backed], touched, cause, ceiling, u)
+    }
+
+    #[inline]
+    fn finish(&self, state: &mut State, steps: [Nanos; 3], mut touched: u16, mut cause: Stage, ceiling: Nanos, u: u64) -> Wait {
+        let backed = steps[2];
+        // "For ever" has no jitter.
+        let mut wait = if backed < FOREVER { self.jitter.apply(backed, state.previous.max(backed), u) } else { FOREVER };
+        if wait != backed {
+            touched |= bit(Stage::Jitter);
+            cause = Stage::Jitter;
+        }
+        if self.bounds_final {
+            wait = bound(wait, self.floor, ceiling, &mut touched, &mut cause);
+        }
+        let jittered = wait;
+        let timed = self.timer.apply(wait);
+        if timed != wait {
+            touched |= bit(Stage::Timer);
+            cause = Stage::Timer;
+            wait = timed;
+        }
+        state.previous = wait;
+        Wait { wait, cause, touched, steps: [steps[0], steps[1], steps[2], jittered] }
+    }
+
+    fn read_creation(&self, state: &mut State, hint: RawHint) -> Reading {
+        let reading = self.classify(state, hint);
+        if let Reading::Value(value, stage) = reading
+            && stage != Stage::Default
+        {
+            (state.creation, state.has_creation) = (value, true);
+            (state.kept, state.has_kept) = (value, true);
+        }
+        // A host that looks at answers only has nothing yet.
+        match (self.read, &reading) {
+            (_, Reading::End(_)) => reading,
+            (ReadAt::FirstAnswer, _) => {
+                state.has_kept = false;
+                Reading::Value(self.default, Stage::Default)
+            }
+            _ => reading,
+        }
+    }
+
+    #[inline]
+    fn read_answer(&self, state: &mut State, hint: RawHint) -> Reading {
+        match self.read {
+            ReadAt::EveryAnswer => self.read_every(state, hint),
+            ReadAt::Creation if state.has_creation => Reading::Value(state.creation, Stage::Hint),
+            ReadAt::Creation => Reading::Value(self.default, Stage::Default),
+            ReadAt::FirstAnswer if state.has_kept => Reading::Value(state.kept, Stage::Hint),
+            ReadAt::FirstAnswer => {
+                let reading = self.classify(state, hint);
+                if let Reading::Value(value, _) = reading {
+                    // Even a default, once used, stays.
+                    (state.kept, state.has_kept) = (value, true);
+                }
+                reading
+            }
+        }
+    }
+
+    #[inline]
+    fn read_every(&self, state: &mut State, hint: RawHint) -> Reading {
+        let reading = self.classify(state, hint);
+        match reading {
+            Reading::Value(value, Stage::Hint | Stage::BadHint) => {
+                (state.kept, state.has_kept) = (value, true);
+                reading
+            }
+            Reading::Value(_, Stage::Default) => match self.absent {
+                WhenAbsent::KeepLast if state.has_kept => Reading::Value(state.kept, Stage::Hint),
+                WhenAbsent::Creation if state.has_creation => Reading::Value(state.creation, Stage::Hint),
+                _ => reading,
+            },
+            _ => reading,
+        }
+    }
+
+    /// What the rules make of a hint.
+    #[inline]
+    fn classify(&self, state: &mut State, hint: RawHint) -> Reading {
+        if self.role == Role::Ignored {
+            return Reading::Value(self.default, Stage::Default);
+        }
+        let class = hint.class();
+        let ms = hint.number().unwrap_or(0.0);
+        let missing = matches!(class, HintClass::Absent | HintClass::Null);
+        let replaced = if missing { Stage::Default } else { Stage::BadHint };
+        match self.rules.outcome(hint, class) {
+            Outcome::Use => Reading::Value(ms_to_ns(ms), Stage::Hint),
+            Outcome::Default => Reading::Value(self.default, replaced),
+            Outcome::Floor => Reading::Value(self.floor, replaced),
+            Outcome::Ceiling => Reading::Value(self.ceiling, replaced),
+            Outcome::Round => changed(ms, libm::rint(ms)),
+            Outcome::Truncate => changed(ms, libm::trunc(ms)),
+            Outcome::Parse => match hint {
+                RawHint::Text(number) if number.is_finite() => Reading::Value(ms_to_ns(number), Stage::Hint),
+                RawHint::Number(ms) => Reading::Value(ms_to_ns(ms), Stage::Hint),
+                _ => Reading::Value(self.default, Stage::BadHint),
+            },
+            Outcome::WrapI32Timer => {
+                let fits = (1.0..=hint::MAX_I32_MS).contains(&ms);
+                if fits { changed(ms, libm::trunc(ms)) } else { Reading::Value(1_000_000, Stage::BadHint) }
+            }
+            Outcome::WrapI64Ns => {
+                let wrapped = wrap_i64_ns(ms);
+                Reading::Value(wrapped, if wrapped == ms_to_ns(ms) { Stage::Hint } else { Stage::BadHint })
+            }
+            Outcome::Forever => Reading::Value(FOREVER, Stage::BadHint),
+            Outcome::Forget => {
+                state.has_kept = false;
+                Reading::Value(self.default, replaced)
+            }
+            Outcome::Error => Reading::End(LoopEnd::Error),
+            Outcome::Reject => Reading::End(LoopEnd::Rejected),
+        }
+    }
+}
+
+#[inline]
+fn bit(stage: Stage) -> u16 {
+    1 << stage as u8
+}
+
+fn changed(before: f64, after: f64) -> Reading {
+    Reading::Value(ms_to_ns(after), if before == after { Stage::Hint } else { Stage::BadHint })
+}
+
+/// `min(max(wait, floor), ceiling)`, telling which of them cut.
+#[inline]
+fn bound(wait: Nanos, floor: Nanos, ceiling: Nanos, touched: &mut u16, cause: &mut Stage) -> Nanos {
+    let mut bounded = wait;
+    if bounded < floor {
+        bounded = floor;
+        *touched |= bit(Stage::Floor);
+        *cause = Stage::Floor;
+    }
+    if bounded > ceiling {
+        bounded = ceiling;
+        *touched |= bit(Stage::Ceiling);
+        *cause = Stage::Ceiling;
+    }
+    bounded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn envelope() -> Policy {
+        Policy {
+            name: "envelope".into(),
+            role: Role::Value,
+            read: ReadAt::EveryAnswer,
+            absent: WhenAbsent::Default,
+            rules: Rules::new(&[]),
+            default: 1000 * MS,
+            floor: 500 * MS,
+            ceiling: 5000 * MS,
+            ceiling_cuts_hints: true,
+            bounds_final: true,
+            backoff: Backoff::None,
+            reset: Reset::OnChange,
+            errors: OnError::Retry,
+            jitter: Jitter::None,
+            first_poll: FirstPoll::AfterWait,
+            fixed_delay: true,
+            timer: Timer::PERFECT,
+            manner: WaitManner::Interruptible,
+            give_up_after: FOREVER,
+            max_polls: u32::MAX,
+            fetches_result: false,
+        }
+    }
+
+    fn wait(policy: &Policy, state: &mut State, hint: RawHint) -> (u64, Stage) {
+        match policy.decide(state, Saw::Unchanged(hint), 0) {
+            Decision::Wait(w) => (w.wait / MS, w.cause),
+            Decision::End(end) => panic!("{end:?}"),
+        }
+    }
+
+    #[test]
+    fn an_envelope_uses_valid_hints_only() {
+        let (policy, state) = (envelope(), &mut State::default());
+        let cases = [
+            (RawHint::Absent, 1000, Stage::Default),
+            (RawHint::Number(2000.0), 2000, Stage::Hint),
+            (RawHint::Number(100.0), 500, Stage::Floor),
+            (RawHint::Number(1e15), 5000, Stage::Ceiling),
+            (RawHint::Number(0.0), 500, Stage::BadHint),
+            (RawHint::Number(-5.0), 1000, Stage::BadHint),
+            (RawHint::Number(f64::NAN), 1000, Stage::BadHint),
+            (RawHint::Text(f64::NAN), 1000, Stage::BadHint),
+        ];
+        for (hint, ms, cause) in cases {
+            assert_eq!(wait(&policy, state, hint), (ms, cause), "{hint:?}");
+        }
+    }
+
+    #[test]
+    fn a_kept_hint_outlives_answers_without_one() {
+        let policy = Policy { absent: WhenAbsent::KeepLast, ..envelope() };
+        let state = &mut State::default();
+        assert_eq!(wait(&policy, state, RawHint::Number(3000.0)).0, 3000);
+        assert_eq!(wait(&policy, state, RawHint::Absent), (3000, Stage::Hint));
+    }
+
+    #[test]
+    fn the_first_answer_can_fix_the_interval_for_ever() {
+        let policy = Policy { read: ReadAt::FirstAnswer, ..envelope() };
+        let state = &mut State::default();
+        policy.decide(state, Saw::Created(RawHint::Number(4000.0)), 0);
+        assert_eq!(wait(&policy, state, RawHint::Absent).0, 1000);
+        assert_eq!(wait(&policy, state, RawHint::Number(3000.0)).0, 1000);
+    }
+
+    #[test]
+    fn errors_back_off_on_their_own_and_start_again() {
+        let waits = Backoff::geometric(Some(1000 * MS), 2.0, Some(4000 * MS));
+        let policy = Policy { errors: OnError::BackOff { waits, reset_on_success: true }, ..envelope() };
+        let state = &mut State::default();
+        let mut error = || match policy.decide(state, Saw::Error, 0) {
+            Decision::Wait(w) => w.wait / MS,
+            Decision::End(_) => 0,
+        };
+        assert_eq!([error(), error(), error(), error()], [1000, 2000, 4000, 4000]);
+        wait(&policy, state, RawHint::Absent);
+        assert_eq!(policy.decide(state, Saw::Error, 0), policy.decide(&mut State::default(), Saw::Error, 0));
+    }
+}

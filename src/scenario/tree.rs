@@ -1,0 +1,361 @@
+//! A scenario file as a tree of values that remember where they stand.
+//!
+//! Here TOML is parsed, `extends` is followed, and overrides are laid on top; what a key *means* is no concern of
+//! this module. Tables merge key by key; lists whose members have a `name` (servers, tenants) merge by that name; anything else is replaced.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::diagnostics::{Diagnostic, Place, Severity, Source};
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What stands there.
+    pub value: Value,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A TOML value.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Text.
+    Text(String),
+    /// A whole number; wider than TOML's so that overflow can be told.
+    Integer(i128),
+    /// A number with a point, or `nan`, or `inf`.
+    Float(f64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A date or time; no scenario value is one.
+    Datetime(String),
+    /// A list.
+    Array(Vec<Node>),
+    /// A table, keys in order.
+    Table(Vec<(Key, Node)>),
+}
+
+/// A key and its place.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The key itself.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Node {
+    /// The kind of value, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Text(_) => "a string",
+            Value::Integer(_) => "a whole number",
+            Value::Float(_) => "a number",
+            Value::Boolean(_) => "a boolean",
+            Value::Datetime(_) => "a date",
+            Value::Array(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+
+    /// The member called `name`: a key of a table, or the element of a list whose `name` is that.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Table(entries) => entries.iter().find(|(k, _)| k.name == name).map(|(_, n)| n),
+            Value::Array(items) => items
+                .iter()
+                .find(|item| item.name() == Some(name))
+                .or_else(|| name.parse::<usize>().ok().and_then(|i| items.get(i))),
+            _ => None,
+        }
+    }
+
+    /// The node at a dotted path such as `policy.envelope.floor` or `tenant.agents.count`.
+    pub fn find(&self, path: &str) -> Option<&Node> {
+        path.split('.').filter(|p| !p.is_empty()).try_fold(self, |node, part| node.get(part))
+    }
+
+    /// The text under `name` if this is a named table.
+    fn name(&self) -> Option<&str> {
+        match &self.get_key("name")?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn get_key(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Table(entries) => entries.iter().find(|(k, _)| k.name == key).map(|(_, n)| n),
+            _ => None,
+        }
+    }
+}
+
+/// Reads files into trees and keeps their texts for messages.
+#[derive(Debug, Default)]
+pub struct Loader {
+    /// Every text read so far.
+    pub sources: Vec<Source>,
+    /// What was wrong with them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Loader {
+    /// The tree of a text; relative paths in it are taken from `folder`. `None` where it is no TOML at all.
+    pub fn parse(&mut self, name: &str, text: &str, folder: &Path) -> Option<Node> {
+        self.parse_below(name, text, folder, &mut Vec::new())
+    }
+
+    /// The tree of a file, with everything it extends.
+    pub fn load(&mut self, path: &Path) -> std::io::Result<Option<Node>> {
+        let text = fs::read_to_string(path)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let mut above = vec![canonical(path)];
+        Ok(self.parse_below(&path.display().to_string(), &text, &folder, &mut above))
+    }
+
+    fn parse_below(&mut self, name: &str, text: &str, folder: &Path, above: &mut Vec<PathBuf>) -> Option<Node> {
+        let source = self.sources.len();
+        self.sources.push(Source { name: name.into(), text: text.into() });
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            let span = error.span().unwrap_or(0..0);
+            self.error(Place { source, span }, "this is not valid TOML", error.message(), None);
+        }
+        if !errors.is_empty() {
+            return None;
+        }
+        let mut node = convert_table(table.get_ref(), table.span(), source);
+        resolve_paths(&mut node, folder);
+        let Value::Table(entries) = &mut node.value else { unreachable!("a document is a table") };
+        let Some(at) = entries.iter().position(|(k, _)| k.name == "extends") else {
+            return Some(node);
+        };
+        let (_, extends) = entries.remove(at);
+        let Value::Text(base) = &extends.value else {
+            self.error(extends.place, "`extends` names one file", "expected a string", Some("write extends = \"base.toml\""));
+            return Some(node);
+        };
+        let path = folder.join(base);
+        let real = canonical(&path);
+        if above.contains(&real) {
+            self.error(extends.place, "this file extends itself", "goes round in a circle", Some("remove one of the `extends`"));
+            return Some(node);
+        }
+        let base_text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) => {
+                self.error(extends.place, &format!("cannot read {}", path.display()), &e.to_string(), Some("the path is taken from the folder of this file"));
+                return Some(node);
+            }
+        };
+        above.push(real);
+        let base_folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let base = self.parse_below(&path.display().to_string(), &base_text, &base_folder, above);
+        above.pop();
+        Some(match base {
+            Some(base) => merge(base, node),
+            None => node,
+        })
+    }
+
+    /// Lays `path=value` from the command line over the tree. The value is TOML; where it is none, it is taken as text.
+    pub fn set(&mut self, tree: &mut Node, assignment: &str) {
+        let source = self.sources.len();
+        self.sources.push(Source { name: "--set".into(), text: assignment.into() });
+        let whole = Place { source, span: 0..assignment.len() };
+        let Some((path, text)) = assignment.split_once('=') else {
+            self.error(whole, "an override is `path=value`", "there is no `=`", Some("as in --set policy.envelope.floor=500ms"));
+            return;
+        };
+        let offset = path.len() + 1;
+        let value = match DeValue::parse(text.trim()) {
+            Ok(value) => {
+                let start = offset + (text.len() - text.trim_start().len());
+                shift(convert(&value, source), start)
+            }
+            Err(_) => Node {
+                value: Value::Text(text.trim().trim_matches('"').into()),
+                place: Place { source, span: offset..assignment.len() },
+            },
+        };
+        let mut node = &mut *tree;
+        let mut start = 0;
+        let parts: Vec<&str> = path.trim().split('.').collect();
+        for (i, part) in parts.iter().enumerate() {
+            let place = Place { source, span: start..start + part.len() };
+            start += part.len() + 1;
+            let last = i + 1 == parts.len();
+            node = match step(node, part, &place, last) {
+                Ok(node) => node,
+                Err((message, help)) => {
+                    self.error(place, &message, "nothing is here", help.as_deref());
+                    return;
+                }
+            };
+        }
+        *node = value;
+    }
+
+    /// Adds an error.
+    pub fn error(&mut self, place: Place, message: &str, label: &str, help: Option<&str>) {
+        self.diagnostics.push(Diagnostic {
+            severity: Severity::Error,
+            place,
+            message: message.into(),
+            label: label.into(),
+            help: help.map(Into::into),
+        });
+    }
+}
+
+/// One step of an override's path into `node`, making tables on the way.
+fn step<'n>(node: &'n mut Node, part: &str, place: &Place, last: bool) -> Result<&'n mut Node, (String, Option<String>)> {
+    if !matches!(node.value, Value::Table(_) | Value::Array(_)) {
+        // A short form (`jitter = "none"`) gives way to the long one.
+        node.value = Value::Table(Vec::new());
+    }
+    match &mut node.value {
+        Value::Array(items) => {
+            let names: Vec<String> = items.iter().filter_map(|i| i.name().map(String::from)).collect();
+            let at = names
+                .iter()
+                .position(|n| n == part)
+                .and_then(|_| items.iter().position(|i| i.name() == Some(part)))
+                .or_else(|| part.parse().ok().filter(|i| *i < items.len()));
+            match at {
+                Some(i) => Ok(&mut items[i]),
+                None => {
+                    let help = super::diagnostics::nearest(part, names.iter().map(String::as_str))
+                        .map(|n| format!("did you mean `{n}`?"))
+                        .or_else(|| (!names.is_empty()).then(|| format!("there are: {}", names.join(", "))));
+                    Err((format!("no member of this list is called `{part}`"), help))
+                }
+            }
+        }
+        Value::Table(entries) => {
+            let at = entries.iter().position(|(k, _)| k.name == part).unwrap_or_else(|| {
+                let empty = if last { Value::Boolean(false) } else { Value::Table(Vec::new()) };
+                entries.push((
+                    Key { name: part.into(), place: place.clone() },
+                    Node { value: empty, place: place.clone() },
+                ));
+                entries.len() - 1
+            });
+            Ok(&mut entries[at].1)
+        }
+        _ => unreachable!("made a table above"),
+    }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// `over` laid on top of `base`.
+pub fn merge(base: Node, over: Node) -> Node {
+    let place = over.place.clone();
+    let value = match (base.value, over.value) {
+        (Value::Table(mut base), Value::Table(over)) => {
+            for (key, node) in over {
+                match base.iter().position(|(k, _)| k.name == key.name) {
+                    // What is laid on top goes last, so that in a one-of-many table the last key is the one meant.
+                    Some(i) => {
+                        let (_, below) = base.remove(i);
+                        base.push((key, merge(below, node)));
+                    }
+                    None => base.push((key, node)),
+                }
+            }
+            Value::Table(base)
+        }
+        (Value::Array(mut base), Value::Array(over))
+            if over.iter().all(|n| n.name().is_some()) && base.iter().all(|n| n.name().is_some()) =>
+        {
+            for node in over {
+                match base.iter().position(|b| b.name() == node.name()) {
+                    Some(i) => {
+                        let below = base.remove(i);
+                        base.insert(i, merge(below, node));
+                    }
+                    None => base.push(node),
+                }
+            }
+            Value::Array(base)
+        }
+        (_, over) => over,
+    };
+    Node { value, place }
+}
+
+/// Makes the paths under `file` keys relative to the folder of the file that names them.
+fn resolve_paths(node: &mut Node, folder: &Path) {
+    match &mut node.value {
+        Value::Table(entries) => {
+            for (key, value) in entries {
+                match &mut value.value {
+                    Value::Text(text) if key.name == "file" => {
+                        *text = folder.join(&*text).display().to_string();
+                    }
+                    _ => resolve_paths(value, folder),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| resolve_paths(item, folder)),
+        _ => {}
+    }
+}
+
+fn shift(mut node: Node, by: usize) -> Node {
+    node.place.span = node.place.span.start + by..node.place.span.end + by;
+    node.value = match node.value {
+        Value::Array(items) => Value::Array(items.into_iter().map(|n| shift(n, by)).collect()),
+        Value::Table(entries) => Value::Table(
+            entries
+                .into_iter()
+                .map(|(mut k, n)| {
+                    k.place.span = k.place.span.start + by..k.place.span.end + by;
+                    (k, shift(n, by))
+                })
+                .collect(),
+        ),
+        value => value,
+    };
+    node
+}
+
+fn convert(value: &Spanned<DeValue<'_>>, source: usize) -> Node {
+    let place = Place { source, span: value.span() };
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(i) => {
+            Value::Integer(i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).unwrap_or(i128::MAX))
+        }
+        DeValue::Float(x) => Value::Float(parse_float(x.as_str())),
+        DeValue::Boolean(b) => Value::Boolean(*b),
+        DeValue::Datetime(d) => Value::Datetime(d.to_string()),
+        DeValue::Array(items) => Value::Array(items.iter().map(|i| convert(i, source)).collect()),
+        DeValue::Table(table) => return convert_table(table, place.span, source),
+    };
+    Node { value, place }
+}
+
+fn parse_float(text: &str) -> f64 {
+    text.replace('_', "").parse().unwrap_or(f64::NAN)
+}
+
+fn convert_table(table: &DeTable<'_>, span: std::ops::Range<usize>, source: usize) -> Node {
+    let mut entries: Vec<(Key, Node)> = table
+        .iter()
+        .map(|(key, value)| {
+            let place = Place { source, span: key.span() };
+            (Key { name: key.get_ref().to_string(), place }, convert(value, source))
+        })
+        .collect();
+    entries.sort_by_key(|(key, _)| key.place.span.start);
+    Node { value: Value::Table(entries), place: Place { source, span } }
+}

@@ -1,0 +1,1030 @@
+//! The scenario as written: the tables of a `models/*.toml` file, their keys, defaults and meaning.
+//!
+//! This is the reference of the format: `pollpace schema` and `pollpace check` are made from it.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::distribution::{Distribution, Empirical, read_times, weights_sum};
+use super::fields::{Confidence, Count, Factor, Field, Number, Positive, Reader, Share, Span, Weight, choice, object, property, record};
+use super::tree::{Node, Value};
+use super::units::{Duration, Rate};
+
+/// A distribution of durations.
+pub type Time = Distribution<Duration>;
+/// A distribution of plain numbers.
+pub type Plain = Distribution<Number>;
+
+record! {
+    /// A fleet of hosts that poll servers, and the question put to it.
+    pub struct Scenario {
+        /// What this scenario is about, in a line.
+        title: String = String::new(),
+        /// Length, seed and repetitions.
+        run: Run,
+        /// The server classes.
+        server: Vec<Server>,
+        /// Hints that servers refer to by name.
+        hint: BTreeMap<String, Hint>,
+        /// The tenant classes.
+        tenant: Vec<Tenant>,
+        /// Policies that tenants refer to by name.
+        policy: BTreeMap<String, Policy>,
+        /// What the fleet has to achieve.
+        objective: Vec<Objective>,
+    }
+}
+
+record! {
+    /// Length, seed and repetitions of a run.
+    pub struct Run {
+        /// Every draw is a function of this and of what is drawn; the same seed gives the same bytes.
+        seed: u64 = 1,
+        /// Tasks arrive in [0, horizon).
+        horizon: Span,
+        /// Nothing before this instant is observed; the state is kept.
+        warm_up: Duration = Duration(0),
+        /// After the horizon: `all` runs on until every task is settled, `none` stops after the horizon's own instant.
+        drain: Drain = Drain::All,
+        /// Independent repetitions, from which the intervals are estimated.
+        replications: Count = Count(10),
+        /// Level of the confidence intervals.
+        confidence: Confidence = Confidence(0.95),
+        /// A limit on the events of one replication; none where left out.
+        event_limit: Option<u64>,
+    }
+}
+
+choice! {
+    /// What happens after the horizon.
+    pub enum Drain {
+        words {
+            /// Run on until every task is settled.
+            "all" => All,
+            /// Stop after the horizon's own instant.
+            "none" => None,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// A class of servers that are alike.
+    pub struct Server {
+        /// Its name; tenants and result rows refer to it.
+        name: String,
+        /// How many there are.
+        count: Count = Count(1),
+        /// Tasks that one server executes at once; the rest wait as `working`. No limit where left out.
+        executes: Option<Count>,
+        /// How it answers requests.
+        tasks_get: Station = Station { workers: Count(1), service: Distribution::constant(Duration(0)), queue: None },
+        /// One-way network delay, drawn for each direction of each request.
+        delay: Time = Distribution::constant(Duration(0)),
+        /// The `pollInterval` it suggests: the name of a hint, or a number of milliseconds. Absent where left out.
+        hint: Option<HintRef>,
+    }
+}
+
+record! {
+    /// The station that answers `tasks/get` and the other requests from the task store: FIFO, several workers.
+    pub struct Station {
+        /// Requests served at once.
+        workers: Count = Count(1),
+        /// Service time; the state is read at its end.
+        service: Time = Distribution::constant(Duration(0)),
+        /// Requests that may wait; one more is refused with 503. No limit where left out.
+        queue: Option<u64>,
+    }
+}
+
+/// The hint of a server: by name, or a constant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HintRef {
+    /// A `[hint.NAME]` table.
+    Name(String),
+    /// Always this many milliseconds.
+    Constant(f64),
+}
+
+impl Field for HintRef {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match &node.value {
+            Value::Text(name) => Some(HintRef::Name(name.clone())),
+            Value::Integer(i) => Some(HintRef::Constant(*i as f64)),
+            Value::Float(x) => Some(HintRef::Constant(*x)),
+            _ => {
+                reader.mismatch(node, "a hint", "write the name of a [hint.NAME] table, or milliseconds such as 5000");
+                None
+            }
+        }
+    }
+    fn write(&self) -> Option<toml::Value> {
+        Some(match self {
+            HintRef::Name(name) => toml::Value::String(name.clone()),
+            HintRef::Constant(x) => toml::Value::Float(*x),
+        })
+    }
+    fn schema() -> serde_json::Value {
+        json!({ "anyOf": [{ "type": "string", "description": "the name of a [hint.NAME] table" }, { "type": "number", "description": "milliseconds" }] })
+    }
+}
+
+record! {
+    /// What a server puts into `pollInterval`.
+    pub struct Hint {
+        /// When the hint is drawn.
+        drawn: Drawn = Drawn::PerTask,
+        /// The mixture that it is drawn from (with `per_task` and `per_answer`).
+        mix: Vec<HintPart>,
+        /// Steps over a task's age, its progress or the server's load; a step holds from its `from` on, inclusive.
+        steps: Vec<HintStep>,
+    }
+}
+
+choice! {
+    /// When a hint is drawn, or what it follows.
+    pub enum Drawn {
+        words {
+            /// Once per task; every answer carries the same.
+            "per_task" => PerTask,
+            /// Anew for each answer.
+            "per_answer" => PerAnswer,
+            /// By the share of the task's duration that has passed (`from` is 0 to 1).
+            "by_progress" => ByProgress,
+            /// By the time since the task's creation (`from` is a duration).
+            "by_age" => ByAge,
+            /// By the number of unfinished tasks that the server holds (`from` is that number).
+            "by_load" => ByLoad,
+        }
+        tables {}
+    }
+}
+
+/// A part of a hint mixture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HintPart {
+    /// Its weight.
+    pub weight: Weight,
+    /// What is on the wire.
+    pub wire: Wire,
+}
+
+/// What a hint is on the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wire {
+    /// Milliseconds drawn from a distribution.
+    Ms(Plain),
+    /// The key is not there.
+    Absent,
+    /// `null`.
+    Null,
+    /// A number, however bad.
+    Value(f64),
+    /// A string.
+    Text(String),
+}
+
+impl Wire {
+    const KEYS: [&'static str; 4] = ["ms", "absent", "null", "value"];
+
+    /// Reads the one of `ms`, `absent`, `null`, `value` that the table has.
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let given: Vec<&str> = Self::KEYS.into_iter().filter(|k| node.get(k).is_some()).collect();
+        let [key] = given[..] else {
+            let found = if given.is_empty() { "none of them is here".into() } else { format!("found {}", given.join(" and ")) };
+            reader.error(&node.place, "a hint is one of ms, absent, null, value", found, "as in { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }");
+            return None;
+        };
+        let value = node.get(key)?;
+        reader.within(key, |reader| match (key, &value.value) {
+            ("ms", _) => Plain::read(value, reader).map(Wire::Ms),
+            ("absent", Value::Boolean(true)) => Some(Wire::Absent),
+            ("null", Value::Boolean(true)) => Some(Wire::Null),
+            ("value", Value::Integer(i)) => Some(Wire::Value(*i as f64)),
+            ("value", Value::Float(x)) => Some(Wire::Value(*x)),
+            ("value", Value::Text(text)) => Some(Wire::Text(text.clone())),
+            ("value", _) => {
+                reader.mismatch(value, "a number or a string", "write value = 0, value = nan or value = \"soon\"");
+                None
+            }
+            _ => {
+                reader.error(&value.place, "this can only be true", "not true", format!("write {key} = true, or leave it out"));
+                None
+            }
+        })
+    }
+
+    fn write_into(&self, table: &mut toml::Table) {
+        let (key, value) = match self {
+            Wire::Ms(ms) => ("ms", ms.write()),
+            Wire::Absent => ("absent", Some(toml::Value::Boolean(true))),
+            Wire::Null => ("null", Some(toml::Value::Boolean(true))),
+            Wire::Value(x) => ("value", Some(toml::Value::Float(*x))),
+            Wire::Text(text) => ("value", Some(toml::Value::String(text.clone()))),
+        };
+        if let Some(value) = value {
+            table.insert(key.into(), value);
+        }
+    }
+
+    fn properties() -> serde_json::Map<String, serde_json::Value> {
+        let map = json!({
+            "ms": property(Plain::schema(), "milliseconds drawn from a distribution", None),
+            "absent": { "const": true, "description": "the key is not there" },
+            "null": { "const": true, "description": "null" },
+            "value": { "type": ["number", "string"], "description": "a number, however bad (TOML's nan and inf included), or a string" },
+        });
+        map.as_object().cloned().unwrap_or_default()
+    }
+}
+
+impl Field for HintPart {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let entries = reader.table(node, "write { weight = 1, value = 0 }")?;
+        reader.unknown_keys(entries, &["weight", "ms", "absent", "null", "value"]);
+        let weight = match node.get("weight") {
+            Some(value) => reader.within("weight", |reader| Weight::read(value, reader)),
+            None => Some(Weight(1.0)),
+        };
+        let wire = Wire::read(node, reader);
+        Some(HintPart { weight: weight?, wire: wire? })
+    }
+    fn write(&self) -> Option<toml::Value> {
+        let mut table = toml::Table::new();
+        table.insert("weight".into(), self.weight.write()?);
+        self.wire.write_into(&mut table);
+        Some(toml::Value::Table(table))
+    }
+    fn schema() -> serde_json::Value {
+        let mut properties = Wire::properties();
+        properties.insert("weight".into(), property(Weight::schema(), "share of this part, relative to the other weights", Some(toml::Value::Float(1.0))));
+        object(properties, &[], "a part of a mixture of hints: one of ms, absent, null, value")
+    }
+}
+
+/// A step of a hint that changes over a task's life or with load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HintStep {
+    /// From here on: an age in ns, a share of progress, or a number of tasks.
+    pub from: StepStart,
+    /// What is on the wire.
+    pub wire: Wire,
+}
+
+/// Where a step begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StepStart {
+    /// An age.
+    Age(Duration),
+    /// A share of progress, or a number of tasks.
+    Number(f64),
+}
+
+impl Field for HintStep {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let entries = reader.table(node, "write { from = \"10s\", value = 30000 }")?;
+        reader.unknown_keys(entries, &["from", "ms", "absent", "null", "value"]);
+        let from = match node.get("from") {
+            Some(at) => reader.within("from", |reader| match &at.value {
+                Value::Text(_) => Duration::read(at, reader).map(StepStart::Age),
+                _ => Weight::read(at, reader).map(|x| StepStart::Number(x.0)),
+            }),
+            None => {
+                reader.missing(node, "from");
+                None
+            }
+        };
+        let wire = Wire::read(node, reader);
+        Some(HintStep { from: from?, wire: wire? })
+    }
+    fn write(&self) -> Option<toml::Value> {
+        let mut table = toml::Table::new();
+        let from = match self.from {
+            StepStart::Age(age) => age.write()?,
+            StepStart::Number(x) => toml::Value::Float(x),
+        };
+        table.insert("from".into(), from);
+        self.wire.write_into(&mut table);
+        Some(toml::Value::Table(table))
+    }
+    fn schema() -> serde_json::Value {
+        let mut properties = Wire::properties();
+        properties.insert("from".into(), json!({ "anyOf": [Duration::schema(), { "type": "number", "minimum": 0 }], "description": "the step holds from here on, inclusive" }));
+        object(properties, &["from"], "a step of a hint: from where, and one of ms, absent, null, value")
+    }
+}
+
+record! {
+    /// A class of tenants that are alike. Each member runs one host.
+    pub struct Tenant {
+        /// Its name; result rows refer to it, and its random streams are keyed by it.
+        name: String,
+        /// How many there are, each with its own random streams.
+        count: Count = Count(1),
+        /// When a member's tasks are created.
+        arrivals: Arrivals,
+        /// How long a task runs at the server.
+        duration: Time,
+        /// Which server classes its tasks go to, by weight; within a class each server is as likely.
+        servers: BTreeMap<String, Weight>,
+        /// How its tasks end at the server.
+        ends: Ends = Ends { completed: Weight(1.0), failed: Weight(0.0), cancelled: Weight(0.0) },
+        /// Delay between asking for a task and holding its id; the task's clock starts then.
+        creation_delay: Time = Distribution::constant(Duration(0)),
+        /// When and how a caller gives up on a task; never where left out.
+        abort: Option<Abort>,
+        /// The policy that its hosts follow.
+        policy: String,
+    }
+}
+
+choice! {
+    /// When the tasks of a member are created.
+    pub enum Arrivals {
+        words {}
+        tables {
+            /// So many tasks at one instant.
+            "at_once" => AtOnce(AtOnce),
+            /// So many tasks at an offset drawn once per member.
+            "offset" => Offset(Offset),
+            /// One task every period, from a phase drawn once per member on.
+            "periodic" => Periodic(Periodic),
+            /// Independent arrivals at a constant rate.
+            "poisson" => Poisson(Poisson),
+            /// Bursts: Poisson arrivals while on, none while off.
+            "on_off" => OnOff(OnOff),
+            /// The times of a CSV column (seconds, or the unit given), the same for every member.
+            "recorded" => Recorded(Recorded),
+            /// So many tasks at a time: a settled task is followed by the next.
+            "closed_loop" => ClosedLoop(ClosedLoop),
+        }
+    }
+}
+
+record! {
+    /// Tasks that are created together.
+    pub struct AtOnce {
+        /// How many.
+        tasks: Count = Count(1),
+        /// When.
+        at: Duration = Duration(0),
+    }
+}
+
+record! {
+    /// Tasks at an offset drawn once per member.
+    pub struct Offset {
+        /// The offset.
+        after: Time,
+        /// How many tasks.
+        tasks: Count = Count(1),
+    }
+}
+
+record! {
+    /// One task every period.
+    pub struct Periodic {
+        /// The period.
+        every: Span,
+        /// When the first one comes, drawn once per member.
+        phase: Time = Distribution::constant(Duration(0)),
+        /// At most so many tasks per member; no limit where left out.
+        tasks: Option<Count>,
+    }
+}
+
+record! {
+    /// A Poisson process.
+    pub struct Poisson {
+        /// Mean arrivals per member.
+        rate: Rate,
+        /// At most so many tasks per member; no limit where left out.
+        tasks: Option<Count>,
+    }
+}
+
+record! {
+    /// Bursts.
+    pub struct OnOff {
+        /// Mean arrivals per member while on.
+        rate: Rate,
+        /// How long it is on; a run begins with it.
+        on: Time,
+        /// How long it is off.
+        off: Time,
+    }
+}
+
+record! {
+    /// Tasks at a time.
+    pub struct ClosedLoop {
+        /// How many tasks a member has at a time.
+        tasks: Count = Count(1),
+        /// Pause between the settling of a task and the creation of the next.
+        think: Time = Distribution::constant(Duration(0)),
+    }
+}
+
+/// Recorded times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded(pub Empirical);
+
+impl Field for Recorded {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        read_times(node, reader).map(Recorded)
+    }
+    fn write(&self) -> Option<toml::Value> {
+        Some(self.0.write())
+    }
+    fn schema() -> serde_json::Value {
+        Empirical::schema()
+    }
+}
+
+record! {
+    /// How tasks end at the server, by weight.
+    pub struct Ends {
+        /// Weight of `completed`.
+        completed: Weight = Weight(1.0),
+        /// Weight of `failed`.
+        failed: Weight = Weight(0.0),
+        /// Weight of `cancelled` by the server.
+        cancelled: Weight = Weight(0.0),
+    }
+}
+
+record! {
+    /// When and how a caller gives up. The first of the times that are given counts; it is an abort only if the host has not seen the end.
+    pub struct Abort {
+        /// Share of the tasks to which `after` applies.
+        probability: Share = Share(1.0),
+        /// Time from the task's creation to the abort.
+        after: Option<Time>,
+        /// A host shutdown at this instant of the run: every task still polled is aborted.
+        shutdown_at: Option<Duration>,
+        /// The caller's patience: every task is aborted at this age.
+        deadline: Option<Duration>,
+        /// With a poll in flight: does the caller wait for it?
+        request: InFlight = InFlight::Aborts,
+        /// What the host does when control has returned to the caller.
+        then: Then = Then::Detach,
+    }
+}
+
+choice! {
+    /// What an abort does to a poll in flight.
+    pub enum InFlight {
+        words {
+            /// The request is aborted; control returns at once.
+            "aborts" => Aborts,
+            /// The caller waits for the answer.
+            "waits" => Waits,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What becomes of an aborted task.
+    pub enum Then {
+        words {
+            /// The id is kept and the task goes on at the server.
+            "detach" => Detach,
+            /// `tasks/cancel` is sent; the server ends the task when it arrives.
+            "cancel" => Cancel,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// How a host turns hints and answers into waits: the envelope of its own.
+    pub struct Policy {
+        /// Take over another policy of this scenario and override it.
+        extends: Option<String>,
+        /// What the hint is for this host.
+        role: Role = Role::Value,
+        /// Which hint it reads.
+        read: ReadAt = ReadAt::EveryAnswer,
+        /// The value when an answer has no hint (or a bad one that falls back to the default).
+        default: Duration = Duration(1_000_000_000),
+        /// What an answer without a hint means.
+        absent: WhenAbsent = WhenAbsent::Default,
+        /// What bad hints become: the first rule that matches counts; hints that none matches follow the envelope's own rules.
+        rules: Vec<Rule>,
+        /// Lower bound of a wait; none where left out.
+        floor: Option<Duration>,
+        /// Upper bound of a wait; none where left out.
+        ceiling: Option<Duration>,
+        /// What happens where the ceiling is below the floor.
+        bounds_conflict: Conflict = Conflict::Error,
+        /// Does the ceiling cut the server's terms too, or the host's own only?
+        ceiling_covers: Covers = Covers::All,
+        /// Do the bounds hold for the final wait, or only before backoff and jitter?
+        bounds: BoundsAt = BoundsAt::Final,
+        /// How waits grow while the status is unchanged.
+        backoff: Backoff = Backoff::None,
+        /// When the backoff starts again.
+        backoff_reset: Reset = Reset::OnChange,
+        /// What an error answer does.
+        on_error: OnError = OnError::Retry,
+        /// Waits after error answers; where left out, the same as after any other answer.
+        error_backoff: Option<ErrorBackoff>,
+        /// Randomness of each wait.
+        jitter: Jitter = Jitter::None,
+        /// When the first poll is sent.
+        first_poll: FirstPoll = FirstPoll::AfterWait,
+        /// Is the wait counted from the answer or from the last tick?
+        pace: Pace = Pace::FixedDelay,
+        /// What the host's timer makes of a wait.
+        timer: Timer = Timer { quantum: Duration(0), minimum: Duration(0), maximum: None, beyond: Beyond::Minimum, overhead: Duration(0) },
+        /// Can an abort interrupt the wait?
+        wait: WaitManner = WaitManner::Interruptible,
+        /// The loop ends at this age of the task; a poll due later is not sent. Never where left out.
+        give_up_after: Option<Duration>,
+        /// The loop ends after so many polls. No limit where left out.
+        max_polls: Option<Count>,
+        /// What is called when the end was seen.
+        at_end: AtEnd = AtEnd::Nothing,
+    }
+}
+
+choice! {
+    /// What a hint is for a host.
+    pub enum Role {
+        words {
+            /// The wait, before bounds.
+            "value" => Value,
+            /// Nothing: `default` is used.
+            "ignored" => Ignored,
+            /// A lower bound under the host's own terms.
+            "floor" => Floor,
+            /// The ceiling of the host's own backoff.
+            "ramp_ceiling" => RampCeiling,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Which hint a host reads.
+    pub enum ReadAt {
+        words {
+            /// That of every answer.
+            "every_answer" => EveryAnswer,
+            /// That of the creation only.
+            "creation" => Creation,
+            /// That of the first answer to a poll, for ever.
+            "first_answer" => FirstAnswer,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What an answer without a hint means.
+    pub enum WhenAbsent {
+        words {
+            /// The default.
+            "default" => Default,
+            /// The last hint that there was.
+            "keep_last" => KeepLast,
+            /// The creation's.
+            "creation" => Creation,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Who wins where the ceiling is below the floor.
+    pub enum Conflict {
+        words {
+            /// The scenario is rejected.
+            "error" => Error,
+            /// The floor; `check` warns.
+            "floor_wins" => FloorWins,
+            /// The ceiling; `check` warns.
+            "ceiling_wins" => CeilingWins,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What the ceiling covers.
+    pub enum Covers {
+        words {
+            /// Every wait.
+            "all" => All,
+            /// The host's own terms; a server's hint passes.
+            "own_terms" => OwnTerms,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Where the bounds hold.
+    pub enum BoundsAt {
+        words {
+            /// For the final wait: the envelope's promise.
+            "final" => Final,
+            /// Before backoff and jitter only.
+            "before_jitter" => BeforeJitter,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// One rule for hints: every condition given must hold.
+    pub struct Rule {
+        /// The class of the hint.
+        class: Option<HintClass>,
+        /// The JSON type.
+        json: Option<JsonType>,
+        /// Smallest number of milliseconds that matches.
+        min: Option<Number>,
+        /// Largest number of milliseconds that matches.
+        max: Option<Number>,
+        /// What becomes of the hint.
+        then: Outcome,
+    }
+}
+
+choice! {
+    /// Classes of raw hints.
+    pub enum HintClass {
+        words {
+            /// The key is not there.
+            "absent" => Absent,
+            /// `null`.
+            "null" => Null,
+            /// 0.
+            "zero" => Zero,
+            /// Below 0.
+            "negative" => Negative,
+            /// Not whole.
+            "fractional" => Fractional,
+            /// NaN or infinite.
+            "non_finite" => NonFinite,
+            /// A string.
+            "text" => Text,
+            /// Above 2^31 - 1 ms.
+            "beyond_i32_ms" => BeyondI32Ms,
+            /// Above 2^63 - 1 ns.
+            "beyond_i64_ns" => BeyondI64Ns,
+            /// Whole, positive, not beyond.
+            "sane" => Sane,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// JSON types of a hint.
+    pub enum JsonType {
+        words {
+            /// A number with or without a point.
+            "number" => Number,
+            /// A whole number.
+            "integer" => Integer,
+            /// A string.
+            "string" => String,
+            /// `null`.
+            "null" => Null,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What becomes of a hint.
+    pub enum Outcome {
+        words {
+            /// It is used as it is (below zero: no wait).
+            "use" => Use,
+            /// The default is used.
+            "default" => Default,
+            /// The floor is used.
+            "floor" => Floor,
+            /// The ceiling is used.
+            "ceiling" => Ceiling,
+            /// It is rounded to whole milliseconds.
+            "round" => Round,
+            /// Its fraction is cut off.
+            "truncate" => Truncate,
+            /// A string is parsed as a number, which is then used; the default where it is none.
+            "parse" => Parse,
+            /// As a 32-bit millisecond timer takes it: outside 1 to 2^31 - 1 it becomes 1 ms.
+            "wrap_i32_timer" => WrapI32Timer,
+            /// As nanoseconds in 64 bits, wrapped; below zero: no wait.
+            "wrap_i64_ns" => WrapI64Ns,
+            /// The loop never polls again.
+            "forever" => Forever,
+            /// A kept hint is forgotten and the default is used.
+            "forget" => Forget,
+            /// The loop ends with an error.
+            "error" => Error,
+            /// The whole answer is rejected, and the loop ends.
+            "reject" => Reject,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// How waits grow while the status is unchanged.
+    pub enum Backoff {
+        words {
+            /// They do not.
+            "none" => None,
+        }
+        tables {
+            /// Each is a multiple of the one before.
+            "geometric" => Geometric(Geometric),
+            /// Each is longer by a step.
+            "additive" => Additive(Additive),
+            /// A table of waits; the last one repeats.
+            "steps" => Steps(Vec<BackoffStep>),
+        }
+    }
+}
+
+record! {
+    /// Waits that are multiplied.
+    pub struct Geometric {
+        /// The first wait; the hint or default (bounded) where left out.
+        initial: Option<Span>,
+        /// Each wait is so many times the one before.
+        factor: Factor,
+        /// No wait grows beyond this.
+        cap: Option<Span>,
+    }
+}
+
+record! {
+    /// Waits that grow by a step.
+    pub struct Additive {
+        /// Each wait is longer by this.
+        step: Span,
+        /// No wait grows beyond this.
+        cap: Option<Span>,
+    }
+}
+
+record! {
+    /// So many waits of one length.
+    pub struct BackoffStep {
+        /// How many.
+        waits: Count,
+        /// How long each.
+        wait: Span,
+    }
+}
+
+choice! {
+    /// When a backoff starts again.
+    pub enum Reset {
+        words {
+            /// When the status changes.
+            "on_change" => OnChange,
+            /// When the status changes, and after an error answer.
+            "on_change_or_error" => OnChangeOrError,
+            /// Never.
+            "never" => Never,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What an error answer does.
+    pub enum OnError {
+        words {
+            /// Another poll follows.
+            "retry" => Retry,
+            /// The loop ends.
+            "end" => End,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// Waits after consecutive error answers.
+    pub struct ErrorBackoff {
+        /// The wait after the first.
+        initial: Span,
+        /// Each further one is so many times longer.
+        factor: Factor = Factor(2.0),
+        /// No wait grows beyond this.
+        cap: Option<Span>,
+        /// When it starts again.
+        reset: ErrorReset = ErrorReset::OnSuccess,
+    }
+}
+
+choice! {
+    /// When the error backoff starts again.
+    pub enum ErrorReset {
+        words {
+            /// After a good answer.
+            "on_success" => OnSuccess,
+            /// Never: errors of a task are counted over its life.
+            "never" => Never,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Randomness of a wait d; u is uniform on [0, 1).
+    pub enum Jitter {
+        words {
+            /// d.
+            "none" => None,
+            /// Uniform on [0, d).
+            "full" => Full,
+            /// Uniform on [d/2, d).
+            "equal" => Equal,
+        }
+        tables {
+            /// Uniform on d ± this share of it.
+            "proportional" => Proportional(Share),
+            /// Uniform on [d, d + this).
+            "additive" => Additive(Span),
+            /// Uniform on [d - this, d).
+            "minus" => Minus(Span),
+            /// Uniform on [this, d).
+            "window" => Window(Duration),
+            /// Uniform on [d, this many times the last wait).
+            "decorrelated" => Decorrelated(Positive),
+        }
+    }
+}
+
+choice! {
+    /// When the first poll is sent.
+    pub enum FirstPoll {
+        words {
+            /// With the creation's answer.
+            "at_once" => AtOnce,
+            /// After one wait of the policy.
+            "after_wait" => AfterWait,
+        }
+        tables {
+            /// After a time of its own.
+            "after" => After(Duration),
+        }
+    }
+}
+
+choice! {
+    /// What a wait is counted from.
+    pub enum Pace {
+        words {
+            /// The answer: the period is wait + round trip.
+            "fixed_delay" => FixedDelay,
+            /// The last tick: the period is the wait; a tick that is missed while a poll is in flight fires at once, further ones are dropped.
+            "fixed_rate" => FixedRate,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// What a host's timer makes of a wait.
+    pub struct Timer {
+        /// Waits are cut to whole multiples of this; 0 does not cut.
+        quantum: Duration = Duration(0),
+        /// No timer is shorter.
+        minimum: Duration = Duration(0),
+        /// Longer waits than this become what `beyond` says; no limit where left out.
+        maximum: Option<Span>,
+        /// What a wait above the maximum becomes.
+        beyond: Beyond = Beyond::Minimum,
+        /// Added to every wait: how late the timer fires.
+        overhead: Duration = Duration(0),
+    }
+}
+
+choice! {
+    /// What a wait above the timer's maximum becomes.
+    pub enum Beyond {
+        words {
+            /// The minimum: a 32-bit timer turns "almost never" into a flood.
+            "minimum" => Minimum,
+            /// The maximum.
+            "maximum" => Maximum,
+            /// It never fires.
+            "forever" => Forever,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Can an abort interrupt a wait?
+    pub enum WaitManner {
+        words {
+            /// At once.
+            "interruptible" => Interruptible,
+            /// The flag is looked at when the sleep ends.
+            "checked_after_sleep" => CheckedAfterSleep,
+            /// The flag is never looked at: the loop polls on until the end.
+            "ignored" => Ignored,
+        }
+        tables {
+            /// The sleep is cut into slices, and the flag is looked at after each.
+            "sliced" => Sliced(Span),
+        }
+    }
+}
+
+choice! {
+    /// What is called when the end was seen.
+    pub enum AtEnd {
+        words {
+            /// Nothing: the result came with the answer.
+            "nothing" => Nothing,
+            /// `tasks/result`, for a completed task.
+            "tasks/result" => TasksResult,
+        }
+        tables {}
+    }
+}
+
+/// A bound on a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// The metric, named as in the results.
+    pub metric: String,
+    /// Which group's value.
+    pub over: String,
+    /// The value may not be above this.
+    pub max: Option<f64>,
+    /// The value may not be below this.
+    pub min: Option<f64>,
+}
+
+impl Field for Objective {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let example = "write { metric = \"completion_latency_p99_ms\", max = 3000 }";
+        let entries = reader.table(node, example)?;
+        reader.unknown_keys(entries, &["metric", "over", "max", "min"]);
+        let metric = match node.get("metric") {
+            Some(value) => reader.within("metric", |reader| String::read(value, reader)),
+            None => {
+                reader.missing(node, "metric");
+                None
+            }
+        };
+        let over = match node.get("over") {
+            Some(value) => reader.within("over", |reader| String::read(value, reader))?,
+            None => "fleet".into(),
+        };
+        let bound = |key: &str, reader: &mut Reader| match node.get(key) {
+            Some(value) => reader.within(key, |reader| Number::read(value, reader)).map(|n| Some(n.0)),
+            None => Some(None),
+        };
+        let (max, min) = (bound("max", reader), bound("min", reader));
+        let objective = Objective { metric: metric?, over, max: max?, min: min? };
+        if objective.max.is_none() && objective.min.is_none() {
+            reader.error(&node.place, "an objective needs a bound", "neither `max` nor `min`", example);
+            return None;
+        }
+        Some(objective)
+    }
+    fn write(&self) -> Option<toml::Value> {
+        let mut table = toml::Table::new();
+        table.insert("metric".into(), toml::Value::String(self.metric.clone()));
+        table.insert("over".into(), toml::Value::String(self.over.clone()));
+        for (key, bound) in [("max", self.max), ("min", self.min)] {
+            if let Some(x) = bound {
+                table.insert(key.into(), toml::Value::Float(x));
+            }
+        }
+        Some(toml::Value::Table(table))
+    }
+    fn schema() -> serde_json::Value {
+        let properties = json!({
+            "metric": { "type": "string", "description": "as named in the results, such as completion_latency_p99_ms" },
+            "over": { "type": "string", "default": "fleet", "description": "fleet, tenant.NAME or server.NAME" },
+            "max": { "type": "number" },
+            "min": { "type": "number" },
+        });
+        json!({ "type": "object", "description": "a bound on a metric", "properties": properties, "required": ["metric"],
+                "anyOf": [{ "required": ["max"] }, { "required": ["min"] }], "additionalProperties": false })
+    }
+}
+
+/// Reports weights of `ends` or `servers` that sum to zero.
+pub fn check_weights<'a>(weights: impl Iterator<Item = &'a Weight>, node: Option<&Node>, reader: &mut Reader) {
+    if let Some(node) = node {
+        weights_sum(weights.map(|w| w.0), node, reader);
+    }
+}
