@@ -10,11 +10,20 @@ use std::time::Instant;
 use pollpace::{engine, model::Model, scenario};
 
 fn main() {
-    let sizes: Vec<u64> = std::env::args().filter_map(|a| a.replace('_', "").parse().ok()).collect();
-    let sizes = if sizes.is_empty() { vec![10_000, 100_000, 1_000_000] } else { sizes };
+    let sizes: Vec<u64> = std::env::args()
+        .filter_map(|a| a.replace('_', "").parse().ok())
+        .collect();
+    let sizes = if sizes.is_empty() {
+        vec![10_000, 100_000, 1_000_000]
+    } else {
+        sizes
+    };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/w1.toml");
     for tasks in sizes {
-        let rate = format!("tenant.agents.arrivals.poisson.rate=\"{}/s\"", tasks as f64 / 600.0);
+        let rate = format!(
+            "tenant.agents.arrivals.poisson.rate=\"{}/s\"",
+            tasks as f64 / 600.0
+        );
         let scenario = scenario::load(&file, &[rate]).unwrap().scenario;
         let model = Model::new(&scenario);
         let start = Instant::now();
@@ -35,5 +44,9 @@ fn main() {
 fn peak_memory_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib / 1024)
+    line.split_whitespace()
+        .nth(1)?
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib / 1024)
 }

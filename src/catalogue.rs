@@ -18,42 +18,126 @@ pub const STATISTICS: [&str; 8] = ["count", "mean", "p50", "p90", "p95", "p99", 
 
 /// The distributions.
 pub const DISTRIBUTIONS: [Distribution; 12] = [
-    Distribution { name: "completion_latency", unit: "_ms", doc: "terminal state at the server until the terminal `tasks/get` answer is seen" },
-    Distribution { name: "result_latency", unit: "_ms", doc: "terminal state at the server until the host holds the result: the answer to `tasks/result` where it is called, the terminal answer where the result is inside it" },
-    Distribution { name: "abort_latency", unit: "_ms", doc: "abort signal until control returns to the caller" },
-    Distribution { name: "gap", unit: "_ms", doc: "time between two sends of one task" },
-    Distribution { name: "effective_interval", unit: "_ms", doc: "wait chosen by the policy, first waits included, the timer's overhead not" },
-    Distribution { name: "store_wait", unit: "_ms", doc: "time of a `tasks/get` in the queue of the task store" },
-    Distribution { name: "store_service", unit: "_ms", doc: "service time of a `tasks/get`" },
-    Distribution { name: "store_latency", unit: "_ms", doc: "wait and service of a `tasks/get`" },
-    Distribution { name: "queue_length", unit: "", doc: "requests waiting that an arriving request finds" },
-    Distribution { name: "polls_per_task", unit: "", doc: "`tasks/get` sent for one task" },
-    Distribution { name: "unchanged_streak", unit: "", doc: "consecutive polls of a task that brought no change" },
-    Distribution { name: "leaked_polls_per_abort", unit: "", doc: "polls sent after the abort, per aborted task" },
+    Distribution {
+        name: "completion_latency",
+        unit: "_ms",
+        doc: "terminal state at the server until the terminal `tasks/get` answer is seen",
+    },
+    Distribution {
+        name: "result_latency",
+        unit: "_ms",
+        doc: "terminal state at the server until the host holds the result: the answer to `tasks/result` where it is called, the terminal answer where the result is inside it",
+    },
+    Distribution {
+        name: "abort_latency",
+        unit: "_ms",
+        doc: "abort signal until control returns to the caller",
+    },
+    Distribution {
+        name: "gap",
+        unit: "_ms",
+        doc: "time between two sends of one task",
+    },
+    Distribution {
+        name: "effective_interval",
+        unit: "_ms",
+        doc: "wait chosen by the policy, first waits included, the timer's overhead not",
+    },
+    Distribution {
+        name: "store_wait",
+        unit: "_ms",
+        doc: "time of a `tasks/get` in the queue of the task store",
+    },
+    Distribution {
+        name: "store_service",
+        unit: "_ms",
+        doc: "service time of a `tasks/get`",
+    },
+    Distribution {
+        name: "store_latency",
+        unit: "_ms",
+        doc: "wait and service of a `tasks/get`",
+    },
+    Distribution {
+        name: "queue_length",
+        unit: "",
+        doc: "requests waiting that an arriving request finds",
+    },
+    Distribution {
+        name: "polls_per_task",
+        unit: "",
+        doc: "`tasks/get` sent for one task",
+    },
+    Distribution {
+        name: "unchanged_streak",
+        unit: "",
+        doc: "consecutive polls of a task that brought no change",
+    },
+    Distribution {
+        name: "leaked_polls_per_abort",
+        unit: "",
+        doc: "polls sent after the abort, per aborted task",
+    },
 ];
 
 /// Metrics of one value per run, with what they are.
 pub const SCALARS: [(&str, &str); 61] = [
-    ("tasks_get_rate_mean_per_s", "sends of `tasks/get` in [warm-up, horizon) ÷ its length"),
-    ("tasks_get_rate_1s_p95_per_s", "95 % quantile of the 1 s windows"),
-    ("tasks_get_rate_1s_p999_per_s", "99.9 % quantile of the 1 s windows"),
+    (
+        "tasks_get_rate_mean_per_s",
+        "sends of `tasks/get` in [warm-up, horizon) ÷ its length",
+    ),
+    (
+        "tasks_get_rate_1s_p95_per_s",
+        "95 % quantile of the 1 s windows",
+    ),
+    (
+        "tasks_get_rate_1s_p999_per_s",
+        "99.9 % quantile of the 1 s windows",
+    ),
     ("tasks_get_rate_1s_peak_per_s", "largest of the 1 s windows"),
-    ("tasks_get_rate_100ms_p95_per_s", "95 % quantile of the 100 ms windows"),
-    ("tasks_get_rate_100ms_p999_per_s", "99.9 % quantile of the 100 ms windows"),
-    ("tasks_get_rate_100ms_peak_per_s", "largest of the 100 ms windows"),
-    ("tasks_get_rate_1s_dispersion", "index of dispersion of the 1 s windows: variance ÷ mean of their counts (1 for a Poisson stream)"),
-    ("tasks_get_rate_100ms_dispersion", "index of dispersion of the 100 ms windows"),
-    ("polls_per_active_task_per_s", "sends ÷ task-seconds from creation to settlement"),
+    (
+        "tasks_get_rate_100ms_p95_per_s",
+        "95 % quantile of the 100 ms windows",
+    ),
+    (
+        "tasks_get_rate_100ms_p999_per_s",
+        "99.9 % quantile of the 100 ms windows",
+    ),
+    (
+        "tasks_get_rate_100ms_peak_per_s",
+        "largest of the 100 ms windows",
+    ),
+    (
+        "tasks_get_rate_1s_dispersion",
+        "index of dispersion of the 1 s windows: variance ÷ mean of their counts (1 for a Poisson stream)",
+    ),
+    (
+        "tasks_get_rate_100ms_dispersion",
+        "index of dispersion of the 100 ms windows",
+    ),
+    (
+        "polls_per_active_task_per_s",
+        "sends ÷ task-seconds from creation to settlement",
+    ),
     ("requests", "requests of all methods"),
     ("requests_tools_call", "requests that create a task"),
     ("requests_tasks_get", "`tasks/get` sent"),
     ("requests_tasks_result", "`tasks/result` sent"),
     ("requests_tasks_cancel", "`tasks/cancel` sent"),
     ("tasks_get_accepted", "`tasks/get` that the server took"),
-    ("tasks_get_refused", "`tasks/get` refused with 503 because the queue was full"),
+    (
+        "tasks_get_refused",
+        "`tasks/get` refused with 503 because the queue was full",
+    ),
     ("tasks_get_seen", "answers to `tasks/get` that a host saw"),
-    ("tasks_get_unseen", "`tasks/get` whose answer no host saw: discarded after an abort, or still in flight when the run stopped"),
-    ("useless_share", "share of the seen answers that brought no change"),
+    (
+        "tasks_get_unseen",
+        "`tasks/get` whose answer no host saw: discarded after an abort, or still in flight when the run stopped",
+    ),
+    (
+        "useless_share",
+        "share of the seen answers that brought no change",
+    ),
     ("leaked_polls", "polls sent after an abort"),
     ("hints_absent", "answers without a hint"),
     ("hints_null", "hints that are null"),
@@ -64,8 +148,14 @@ pub const SCALARS: [(&str, &str); 61] = [
     ("hints_text", "hints that are strings"),
     ("hints_beyond_i32_ms", "hints above 2^31 - 1 ms"),
     ("hints_beyond_i64_ns", "hints above 2^63 - 1 ns"),
-    ("hints_sane", "hints that are whole, positive and not beyond"),
-    ("wait_share_hint", "share of waits whose last change was: none, the hint as it was"),
+    (
+        "hints_sane",
+        "hints that are whole, positive and not beyond",
+    ),
+    (
+        "wait_share_hint",
+        "share of waits whose last change was: none, the hint as it was",
+    ),
     ("wait_share_default", "… the default, for want of a hint"),
     ("wait_share_bad_hint", "… a rule that replaced a bad hint"),
     ("wait_share_floor", "… the floor"),
@@ -74,27 +164,75 @@ pub const SCALARS: [(&str, &str); 61] = [
     ("wait_share_error_backoff", "… backoff on errors"),
     ("wait_share_jitter", "… jitter"),
     ("wait_share_timer", "… the host's timer"),
-    ("wait_share_first_poll", "… a first poll with a time of its own (a first poll at once is no wait)"),
-    ("wait_touched_floor", "share of waits that the floor changed at any stage"),
-    ("wait_touched_ceiling", "share of waits that the ceiling changed at any stage"),
-    ("wait_touched_backoff", "share of waits that the backoff changed at any stage"),
-    ("utilisation", "busy worker time ÷ worker time of the task stores, in [warm-up, horizon)"),
-    ("queue_length_time_mean", "requests waiting, averaged over time in [warm-up, horizon)"),
+    (
+        "wait_share_first_poll",
+        "… a first poll with a time of its own (a first poll at once is no wait)",
+    ),
+    (
+        "wait_touched_floor",
+        "share of waits that the floor changed at any stage",
+    ),
+    (
+        "wait_touched_ceiling",
+        "share of waits that the ceiling changed at any stage",
+    ),
+    (
+        "wait_touched_backoff",
+        "share of waits that the backoff changed at any stage",
+    ),
+    (
+        "utilisation",
+        "busy worker time ÷ worker time of the task stores, in [warm-up, horizon)",
+    ),
+    (
+        "queue_length_time_mean",
+        "requests waiting, averaged over time in [warm-up, horizon)",
+    ),
     ("tasks", "tasks created in [warm-up, horizon)"),
     ("tasks_completed", "tasks whose host saw them completed"),
     ("tasks_failed", "tasks whose host saw them failed"),
-    ("tasks_cancelled", "tasks whose host saw them cancelled by the server"),
+    (
+        "tasks_cancelled",
+        "tasks whose host saw them cancelled by the server",
+    ),
     ("tasks_detached", "aborted tasks whose id was kept"),
-    ("tasks_cancel_sent", "aborted tasks for which `tasks/cancel` was sent"),
-    ("tasks_gave_up", "tasks whose loop ended by its deadline or its number of polls"),
-    ("tasks_loop_error", "tasks whose loop ended by an error or a rejected answer"),
-    ("tasks_never_polled_again", "tasks whose loop waits for ever"),
-    ("tasks_running", "tasks whose loop was still polling when the run stopped"),
-    ("tasks_unseen", "tasks that ended at the server and whose end no host that still wanted it saw"),
-    ("tasks_detected_share", "share of the tasks, those aborted left out, whose end was seen"),
+    (
+        "tasks_cancel_sent",
+        "aborted tasks for which `tasks/cancel` was sent",
+    ),
+    (
+        "tasks_gave_up",
+        "tasks whose loop ended by its deadline or its number of polls",
+    ),
+    (
+        "tasks_loop_error",
+        "tasks whose loop ended by an error or a rejected answer",
+    ),
+    (
+        "tasks_never_polled_again",
+        "tasks whose loop waits for ever",
+    ),
+    (
+        "tasks_running",
+        "tasks whose loop was still polling when the run stopped",
+    ),
+    (
+        "tasks_unseen",
+        "tasks that ended at the server and whose end no host that still wanted it saw",
+    ),
+    (
+        "tasks_detected_share",
+        "share of the tasks, those aborted left out, whose end was seen",
+    ),
     ("aborts", "tasks aborted before their end was seen"),
-    ("aborts_unsettled", "aborted tasks whose control had not returned when the run stopped"),
-    ("active_tasks_mean", "tasks between creation and settlement, averaged over time in [warm-up, horizon)"),
+    (
+        "aborts_unsettled",
+        "aborted tasks whose control had not returned when the run stopped",
+    ),
+    (
+        "active_tasks_mean",
+        "tasks between creation and settlement, averaged over time in [warm-up, horizon)",
+    ),
 ];
 
 /// Every metric's name, in the order of the rows.
@@ -105,7 +243,11 @@ pub fn names() -> Vec<String> {
             format!("{}_{s}{unit}", d.name)
         })
     });
-    SCALARS.iter().map(|(name, _)| name.to_string()).chain(distributions).collect()
+    SCALARS
+        .iter()
+        .map(|(name, _)| name.to_string())
+        .chain(distributions)
+        .collect()
 }
 
 #[cfg(test)]

@@ -63,7 +63,9 @@ pub struct Key(pub u64);
 impl Key {
     /// The key of a run's replication.
     pub fn new(seed: u64, replication: u64) -> Self {
-        Key(mix(mix(seed.wrapping_add(GAMMA)) ^ replication.wrapping_mul(GAMMA)))
+        Key(mix(
+            mix(seed.wrapping_add(GAMMA)) ^ replication.wrapping_mul(GAMMA)
+        ))
     }
 
     /// The key of a part: a class (by the hash of its name), a member of it, a task of that.
@@ -80,10 +82,10 @@ impl Key {
     }
 }
 
-/// 64 bits as a uniform in (0, 1): the middles of 2^53 equal cells, so never 0 or 1.
+/// 64 bits as a uniform in (0, 1): the middles of 2^52 equal cells, so never 0 or 1.
 #[inline]
 pub fn unit(bits: u64) -> f64 {
-    ((bits >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+    ((bits >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
 }
 
 #[cfg(test)]
@@ -108,11 +110,20 @@ mod tests {
 
     #[test]
     fn neighbouring_keys_share_nothing() {
-        let bits = |seed, replication, member, purpose, index| Key::new(seed, replication).part(member).draw(purpose, index);
+        let bits = |seed, replication, member, purpose, index| {
+            Key::new(seed, replication)
+                .part(member)
+                .draw(purpose, index)
+        };
         let mut drawn: Vec<u64> = Vec::new();
         for i in 0..4 {
             for purpose in [Purpose::Arrival, Purpose::Jitter] {
-                drawn.extend([bits(i, 0, 0, purpose, 0), bits(9, i, 1, purpose, 0), bits(9, 9, i + 2, purpose, 0), bits(8, 8, 8, purpose, i)]);
+                drawn.extend([
+                    bits(i, 0, 0, purpose, 0),
+                    bits(9, i, 1, purpose, 0),
+                    bits(9, 9, i + 2, purpose, 0),
+                    bits(8, 8, 8, purpose, i),
+                ]);
             }
         }
         let all = drawn.len();

@@ -1,15 +1,17 @@
 //! What happens at a host: tasks are created, answers are seen, waits are chosen, polls are sent, loops end.
 
 use super::queue::{Event, Kind, Step};
-use crate::random::{Key, Purpose, mix, unit};
-use super::server::Answer;
+use super::server::{Answer, delay, duration};
 use super::task::{Outcome, Task};
 use super::trace::{PollRow, WaitRow};
 use super::{POLLS_AT_ONE_INSTANT, RunError, Simulation, seconds};
 use crate::metrics::tally::{Final, PairTally, WINDOW};
 use crate::model::distribution::pick;
-use crate::model::{Arrivals, HintSource};
-use crate::policy::{Decision, FOREVER, HintClass, LoopEnd, Policy, RawHint, Saw, Stage, State, Wait, WaitManner};
+use crate::model::{Arrivals, HintSource, Model};
+use crate::policy::{
+    Decision, FOREVER, HintClass, LoopEnd, Policy, RawHint, Saw, Stage, Wait, WaitManner,
+};
+use crate::random::{Key, Purpose, mix, unit};
 
 impl Simulation<'_> {
     /// A member asks for a task.
@@ -24,51 +26,50 @@ impl Simulation<'_> {
         let key = self.member_key(class, member).part(u64::from(ordinal));
         let server_class = match tenant.server_classes[..] {
             [only] => only,
-            ref several => several[pick(&tenant.server_shares, unit(key.draw(Purpose::ServerClass, 0)))],
+            ref several => {
+                several[pick(
+                    &tenant.server_shares,
+                    unit(key.draw(Purpose::ServerClass, 0)),
+                )]
+            }
         };
         let servers = &model.servers[server_class as usize];
-        let server = servers.first + (unit(key.draw(Purpose::Server, 0)) * f64::from(servers.count)) as u32;
+        let server =
+            servers.first + (unit(key.draw(Purpose::Server, 0)) * f64::from(servers.count)) as u32;
         let pair = class * model.servers.len() as u16 + server_class;
-        if self.observed(event.time) {
+        if model.observed(event.time) {
             self.pairs[pair as usize].created += 1;
         }
-        let created = event.time.saturating_add(tenant.creation_delay.draw(|| key.draw(Purpose::CreationDelay, 0)));
+        let created = event.time.saturating_add(
+            tenant
+                .creation_delay
+                .draw(|| key.draw(Purpose::CreationDelay, 0)),
+        );
         if created > model.stop {
             return;
         }
         self.totals.tasks += 1;
         let traced = self.tracer.as_mut().is_some_and(|t| t.wants(class));
         let mut task = Task {
-            key,
-            end: u64::MAX,
             abort: self.abort_time(class, key, created),
-            created,
-            sent: created,
-            tick: created,
-            state: State::default(),
-            hint: RawHint::Absent,
-            polls: 0,
-            leaked: 0,
-            streak: 0,
             server,
             member,
             ordinal,
             pair,
             class,
             server_class,
-            at_once: 0,
             outcome: self.outcome(class, key),
-            holds: 0,
-            settled: false,
-            counted: self.observed(created),
+            counted: model.observed(created),
             traced,
-            alive: true,
+            ..Task::new(key, created)
         };
         if let HintSource::PerTask(mix) = &servers.hint {
-            task.hint = mix.hint(key.draw(Purpose::HintPart, 0), || key.draw(Purpose::HintValue, 0));
+            task.set_hint(mix.hint(key.draw(Purpose::HintPart, 0), || {
+                key.draw(Purpose::HintValue, 0)
+            }));
         }
         if !servers.limits_execution() {
-            task.end = created.saturating_add(self.duration(&task));
+            task.end = created.saturating_add(duration(model, &task));
             if let HintSource::ByLoad(_) = servers.hint {
                 self.stations[server as usize].hold_until(task.end);
             }
@@ -80,8 +81,8 @@ impl Simulation<'_> {
         if traced {
             self.begin_story(slot, &task);
         }
-        let hint = self.hint(&task, 0, created);
-        if self.observed(created) {
+        let hint = self.hint(slot, 0, created);
+        if model.observed(created) {
             count_hint(&mut self.pairs[pair as usize], hint);
         }
         self.decide(slot, created, Saw::Created(hint), hint);
@@ -102,7 +103,9 @@ impl Simulation<'_> {
 
     /// When the caller of a task created at `created` gives up.
     fn abort_time(&self, class: u16, key: Key, created: u64) -> u64 {
-        let Some(abort) = &self.model.tenants[class as usize].abort else { return u64::MAX };
+        let Some(abort) = &self.model.tenants[class as usize].abort else {
+            return u64::MAX;
+        };
         let mut at = u64::MAX;
         if let Some(after) = &abort.after
             && unit(key.draw(Purpose::AbortCoin, 0)) < abort.probability
@@ -112,7 +115,11 @@ impl Simulation<'_> {
         if let Some(shutdown) = abort.shutdown_at.filter(|s| *s >= created) {
             at = at.min(shutdown);
         }
-        at.min(abort.deadline.map_or(u64::MAX, |d| created.saturating_add(d)))
+        at.min(
+            abort
+                .deadline
+                .map_or(u64::MAX, |d| created.saturating_add(d)),
+        )
     }
 
     /// The answer to the poll in flight is seen at `seen`, unless something comes between.
@@ -121,68 +128,55 @@ impl Simulation<'_> {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         task.holds -= 1;
-        if task.settled {
-            self.totals.dropped += 1;
-            let task = *task;
-            self.mark(&task, seen, 3);
-            self.slab.sweep(slot);
-            return;
-        }
         let aborted = task.abort < seen && task.abort <= model.stop;
-        if aborted && self.aborts_requests(slot) {
-            self.totals.dropped += 1;
-            let task = self.slab.tasks[slot as usize];
-            self.mark(&task, seen, 3);
-            self.tell_poll(slot, None, "dropped by the abort");
-            self.settle_abort(slot, task.abort);
-            self.slab.sweep(slot);
-            return;
+        if task.settled || aborted && aborts_requests(model, task.class) {
+            return self.drop_answer(slot, seen);
         }
         if seen > model.stop {
             self.totals.in_flight += 1;
-            self.tell_poll(slot, None, "in flight");
-            return;
+            return self.tell_poll(slot, None, "in flight");
         }
-        let task = &mut self.slab.tasks[slot as usize];
-        let working = matches!(answer, Answer::Working(_));
-        if working {
-            task.streak += 1;
-        }
-        let task = *task;
+        let outcome = match answer {
+            Answer::Working(_) => 0,
+            Answer::Ended => 1,
+            Answer::Refused => 2,
+        };
+        let working = outcome == 0;
+        task.streak += u32::from(working);
         self.totals.seen += 1;
-        let observed = self.observed(task.sent);
-        if observed {
+        self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, outcome));
+        if model.observed(task.sent) {
             let pair = &mut self.pairs[task.pair as usize];
             pair.seen += 1;
             pair.unchanged += u64::from(working);
-        }
-        match answer {
-            Answer::Ended => {
-                self.mark(&task, seen, 1);
-                self.end_seen(slot, seen);
-            }
-            Answer::Working(hint) => {
-                if observed {
-                    count_hint(&mut self.pairs[task.pair as usize], hint);
-                }
-                self.mark(&task, seen, 0);
-                self.tell_poll(slot, Some(seen), "working");
-                if aborted && self.manner(task.class) != WaitManner::Ignored {
-                    self.settle_abort(slot, seen);
-                } else {
-                    self.decide(slot, seen, Saw::Unchanged(hint), hint);
-                }
-            }
-            Answer::Refused => {
-                self.mark(&task, seen, 2);
-                self.tell_poll(slot, Some(seen), "503");
-                if aborted && self.manner(task.class) != WaitManner::Ignored {
-                    self.settle_abort(slot, seen);
-                } else {
-                    self.decide(slot, seen, Saw::Error, RawHint::Absent);
-                }
+            if let Answer::Working(hint) = answer {
+                count_hint(pair, hint);
             }
         }
+        let (saw, hint, status) = match answer {
+            Answer::Ended => return self.end_seen(slot, seen),
+            Answer::Working(hint) => (Saw::Unchanged(hint), hint, "working"),
+            Answer::Refused => (Saw::Error, RawHint::Absent, "503"),
+        };
+        let waited_for = aborted && policy(model, task.class).manner != WaitManner::Ignored;
+        self.tell_poll(slot, Some(seen), status);
+        if waited_for {
+            return self.settle_abort(slot, seen);
+        }
+        self.decide(slot, seen, saw, hint);
+    }
+
+    /// The answer comes to nobody: the abort has dropped the request, now or before.
+    #[cold]
+    fn drop_answer(&mut self, slot: u32, seen: u64) {
+        let task = self.slab.tasks[slot as usize];
+        self.totals.dropped += 1;
+        self.fingerprint = self.fingerprint.wrapping_add(mark(&task, seen, 3));
+        if !task.settled {
+            self.tell_poll(slot, None, "dropped by the abort");
+            self.settle_abort(slot, task.abort);
+        }
+        self.slab.sweep(slot);
     }
 
     /// The policy decides at `at`, and the next poll is sent or the loop ends.
@@ -190,21 +184,29 @@ impl Simulation<'_> {
     fn decide(&mut self, slot: u32, at: u64, saw: Saw, hint: RawHint) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
-        let policy = &model.policies[model.tenants[task.class as usize].policy];
+        let policy = policy(model, task.class);
         if task.polls >= policy.max_polls {
             return self.end_loop(slot, at, Final::GaveUp);
         }
-        let bits = if policy.jitter.draws() { task.key.draw(Purpose::Jitter, u64::from(task.polls)) } else { 0 };
+        let bits = if policy.jitter.draws() {
+            task.key.draw(Purpose::Jitter, u64::from(task.polls))
+        } else {
+            0
+        };
         match policy.decide(&mut task.state, saw, bits) {
             Decision::End(end) => {
-                let why = if end == LoopEnd::Rejected { "answer rejected" } else { "error" };
+                let why = if end == LoopEnd::Rejected {
+                    "answer rejected"
+                } else {
+                    "error"
+                };
                 self.tell(slot, at, 6, "loop ended", || why.into());
                 self.end_loop(slot, at, Final::LoopError);
             }
             Decision::Wait(wait) => {
-                let task = *task;
                 // A first poll at once is no wait.
-                if self.observed(at) && !(wait.cause == Stage::FirstPoll && wait.wait == 0) {
+                let at_once = wait.cause == Stage::FirstPoll && wait.wait == 0;
+                if model.observed(at) && !at_once {
                     let pair = &mut self.pairs[task.pair as usize];
                     pair.interval.record(wait.wait);
                     pair.causes[wait.cause as usize] += 1;
@@ -213,35 +215,44 @@ impl Simulation<'_> {
                 if task.traced {
                     self.tell_wait(slot, at, hint, wait);
                 }
-                self.wait(slot, at, policy, &wait);
+                let sleep = if at_once {
+                    0
+                } else {
+                    wait.wait.saturating_add(policy.timer.overhead)
+                };
+                self.wait(slot, at, policy, sleep);
             }
         }
     }
 
-    /// The host waits from `from` on, and polls unless the loop ends before.
+    /// The host sleeps from `from` on, and polls unless the loop ends before.
     #[inline]
-    fn wait(&mut self, slot: u32, from: u64, policy: &Policy, wait: &Wait) {
-        let task = self.slab.tasks[slot as usize];
-        let first_at_once = wait.cause == Stage::FirstPoll && wait.wait == 0;
-        let sleep = if first_at_once { 0 } else { wait.wait.saturating_add(policy.timer.overhead) };
+    fn wait(&mut self, slot: u32, from: u64, policy: &Policy, sleep: u64) {
+        let task = &self.slab.tasks[slot as usize];
         let (next, tick) = match policy.fixed_delay {
             true => (from.saturating_add(sleep), 0),
             false => next_tick(task.tick, from, sleep),
         };
         let deadline = task.created.saturating_add(policy.give_up_after);
         if task.abort < next && task.abort <= deadline {
+            let abort = task.abort;
             match policy.manner {
-                WaitManner::Interruptible => return self.settle_abort(slot, task.abort),
-                WaitManner::CheckedAfterSleep => return self.settle_abort(slot, next.min(deadline)),
+                WaitManner::Interruptible => return self.settle_abort(slot, abort),
+                WaitManner::CheckedAfterSleep => {
+                    return self.settle_abort(slot, next.min(deadline));
+                }
                 WaitManner::Sliced(slice) => {
-                    let look = from.saturating_add(((task.abort - from) / slice + 1).saturating_mul(slice));
+                    let look =
+                        from.saturating_add(((abort - from) / slice + 1).saturating_mul(slice));
                     return self.settle_abort(slot, look.min(next).min(deadline));
                 }
                 WaitManner::Ignored => {}
             }
         }
         if next > deadline {
-            self.tell(slot, deadline.max(from), 6, "loop ended", || "gave up at its deadline".into());
+            self.tell(slot, deadline.max(from), 6, "loop ended", || {
+                "gave up at its deadline".into()
+            });
             return self.end_loop(slot, deadline.max(from), Final::GaveUp);
         }
         if sleep >= FOREVER {
@@ -257,45 +268,50 @@ impl Simulation<'_> {
     #[inline]
     fn send(&mut self, slot: u32, next: u64, tick: u64) {
         let model = self.model;
-        let observed = self.observed(next);
         let task = &mut self.slab.tasks[slot as usize];
-        let first = task.polls == 0;
         let gap = next - task.sent;
-        task.at_once = if gap == 0 { task.at_once + 1 } else { 0 };
-        task.polls += 1;
-        task.sent = next;
-        task.tick = tick;
         let leaked = next > task.abort;
-        task.leaked += u32::from(leaked);
-        let too_many = task.at_once >= POLLS_AT_ONE_INSTANT;
-        let task = *task;
-        self.totals.sent += 1;
         let pair = &mut self.pairs[task.pair as usize];
         if next < model.horizon {
             pair.windows[(next / WINDOW) as usize] += 1;
         }
-        if observed {
+        if model.observed(next) {
             pair.sent += 1;
             pair.leaked += u64::from(leaked);
-            if !first {
+            if task.polls > 0 {
                 pair.gap.record(gap);
             }
         }
-        if too_many {
-            return self.fail_without_time(&task);
+        task.at_once = if gap == 0 { task.at_once + 1 } else { 0 };
+        task.polls += 1;
+        task.sent = next;
+        task.tick = tick;
+        task.leaked += u32::from(leaked);
+        self.totals.sent += 1;
+        if task.at_once >= POLLS_AT_ONE_INSTANT {
+            return self.fail_without_time(slot);
         }
-        let out = self.delay(&task, Purpose::DelayOut, u64::from(task.polls));
+        let out = delay(model, task, Purpose::DelayOut, u64::from(task.polls));
         let arrival = next.saturating_add(out);
-        self.push_task_event(slot, arrival, if out == 0 { Step::Sends } else { Step::Arrives }, Kind::Poll);
+        let dropped =
+            task.abort >= next && task.abort < arrival && aborts_requests(model, task.class);
+        self.push_task_event(
+            slot,
+            arrival,
+            if out == 0 { Step::Sends } else { Step::Arrives },
+            Kind::Poll,
+        );
         // An abort that comes before the poll is at its server: what it causes must be told now.
-        if task.abort >= next && task.abort < arrival && self.aborts_requests(slot) {
+        if dropped {
+            let abort = self.slab.tasks[slot as usize].abort;
             self.tell_poll(slot, None, "dropped by the abort");
-            self.settle_abort(slot, task.abort);
+            self.settle_abort(slot, abort);
         }
     }
 
     #[cold]
-    fn fail_without_time(&mut self, task: &Task) {
+    fn fail_without_time(&mut self, slot: u32) {
+        let task = &self.slab.tasks[slot as usize];
         let tenant = &self.model.tenants[task.class as usize];
         self.failed = Some(RunError::NoTime {
             tenant: tenant.name.clone(),
@@ -309,7 +325,7 @@ impl Simulation<'_> {
     fn end_seen(&mut self, slot: u32, seen: u64) {
         let model = self.model;
         let task = self.slab.tasks[slot as usize];
-        let fetches = model.policies[model.tenants[task.class as usize].policy].fetches_result;
+        let fetches = policy(model, task.class).fetches_result;
         let fetches = fetches && task.outcome == Outcome::Completed;
         if task.counted {
             let pair = &mut self.pairs[task.pair as usize];
@@ -345,11 +361,22 @@ impl Simulation<'_> {
             return;
         }
         self.tell(slot, task.abort, 5, "abort", String::new);
-        let cancels = self.model.tenants[task.class as usize].abort.as_ref().is_some_and(|a| a.cancels);
+        let cancels = self.model.tenants[task.class as usize]
+            .abort
+            .as_ref()
+            .is_some_and(|a| a.cancels);
         if cancels {
             self.send_cancel(slot, at);
         }
-        self.end_loop(slot, at, if cancels { Final::CancelSent } else { Final::Detached });
+        self.end_loop(
+            slot,
+            at,
+            if cancels {
+                Final::CancelSent
+            } else {
+                Final::Detached
+            },
+        );
         self.slab.sweep(slot);
     }
 
@@ -359,7 +386,7 @@ impl Simulation<'_> {
         let task = &mut self.slab.tasks[slot as usize];
         task.settled = true;
         let task = *task;
-        let active = self.observed_part(task.created, at);
+        let active = model.observed_part(task.created, at);
         let pair = &mut self.pairs[task.pair as usize];
         pair.active_ns += u128::from(active);
         let wanted = !matches!(how, Final::Detached | Final::CancelSent);
@@ -369,7 +396,8 @@ impl Simulation<'_> {
             pair.polls_per_task.record(u64::from(task.polls));
             pair.streak.record(u64::from(task.streak));
             // A task whose server has not yet said when it ends will end unseen as well.
-            pair.unseen += u64::from(wanted && !seen && (task.end <= model.stop || model.stop == u64::MAX));
+            pair.unseen +=
+                u64::from(wanted && !seen && (task.end <= model.stop || model.stop == u64::MAX));
             if task.abort < at {
                 tally_abort(pair, &task, (at != u64::MAX).then_some(at));
             } else if !wanted {
@@ -392,8 +420,9 @@ impl Simulation<'_> {
     /// Tallies a task that was still being polled when the run stopped.
     pub(super) fn leave_running(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        let stop = self.model.stop;
-        let active = self.observed_part(task.created, stop);
+        let model = self.model;
+        let stop = model.stop;
+        let active = model.observed_part(task.created, stop);
         let pair = &mut self.pairs[task.pair as usize];
         pair.active_ns += u128::from(active);
         if task.counted {
@@ -404,40 +433,35 @@ impl Simulation<'_> {
                 pair.unseen += u64::from(task.end <= stop);
             }
         }
-        self.tell(slot, stop, 9, "stopped", || "the run stopped while it was polled".into());
-    }
-
-    fn manner(&self, class: u16) -> WaitManner {
-        self.model.policies[self.model.tenants[class as usize].policy].manner
-    }
-
-    /// Does an abort drop a poll in flight, so that control returns at once?
-    fn aborts_requests(&self, slot: u32) -> bool {
-        let class = self.slab.tasks[slot as usize].class;
-        let waits = self.model.tenants[class as usize].abort.as_ref().is_some_and(|a| a.waits_for_request);
-        !waits && self.manner(class) != WaitManner::Ignored
-    }
-
-    /// Adds a poll to the fingerprint.
-    #[inline]
-    fn mark(&mut self, task: &Task, seen: u64, outcome: u64) {
-        let poll = u64::from(task.polls) << 2 | outcome;
-        let what = task.key.0 ^ poll.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let when = task.sent.wrapping_mul(0xD134_2543_DE82_EF95) ^ seen.rotate_left(32);
-        self.fingerprint = self.fingerprint.wrapping_add(mix(what.wrapping_add(when)));
+        self.tell(slot, stop, 9, "stopped", || {
+            "the run stopped while it was polled".into()
+        });
     }
 
     #[cold]
     fn begin_story(&mut self, slot: u32, task: &Task) {
         if let Some(tracer) = &mut self.tracer {
-            tracer.subject = Some((task.class, task.member, task.ordinal, task.server_class, task.server));
+            tracer.subject = Some((
+                task.class,
+                task.member,
+                task.ordinal,
+                task.server_class,
+                task.server,
+            ));
         }
         self.tell(slot, task.created, 0, "created", || "working".into());
     }
 
     /// Adds a row to the story, if this task's is told.
     #[inline]
-    pub(super) fn tell(&mut self, slot: u32, at: u64, rank: u8, event: &'static str, note: impl FnOnce() -> String) {
+    pub(super) fn tell(
+        &mut self,
+        slot: u32,
+        at: u64,
+        rank: u8,
+        event: &'static str,
+        note: impl FnOnce() -> String,
+    ) {
         if self.tracer.is_some() && self.slab.tasks[slot as usize].traced {
             self.tell_now(at, rank, event, note());
         }
@@ -460,9 +484,16 @@ impl Simulation<'_> {
     #[cold]
     fn tell_poll_now(&mut self, slot: u32, seen: Option<u64>, status: &'static str) {
         let task = &self.slab.tasks[slot as usize];
-        let row = PollRow { number: task.polls, sent: task.sent, seen, status };
+        let row = PollRow {
+            number: task.polls,
+            sent: task.sent,
+            seen,
+            status,
+        };
         if let Some(tracer) = &mut self.tracer {
-            tracer.tell(seen.unwrap_or(task.sent), 3, "poll", String::new()).poll = Some(row);
+            tracer
+                .tell(seen.unwrap_or(task.sent), 3, "poll", String::new())
+                .poll = Some(row);
         }
     }
 
@@ -470,12 +501,43 @@ impl Simulation<'_> {
     #[cold]
     fn tell_wait(&mut self, slot: u32, at: u64, hint: RawHint, wait: Wait) {
         let polled = self.slab.tasks[slot as usize].polls > 0;
-        let Some(tracer) = &mut self.tracer else { return };
+        let Some(tracer) = &mut self.tracer else {
+            return;
+        };
         let event = if polled { "poll" } else { "created" };
-        if let Some(row) = tracer.rows.iter_mut().rev().find(|r| r.at == at && r.event == event) {
+        if let Some(row) = tracer
+            .rows
+            .iter_mut()
+            .rev()
+            .find(|r| r.at == at && r.event == event)
+        {
             row.wait = Some(WaitRow { hint, wait });
         }
     }
+}
+
+/// The policy that the hosts of a tenant class follow.
+#[inline]
+fn policy(model: &Model, class: u16) -> &Policy {
+    &model.policies[model.tenants[class as usize].policy]
+}
+
+/// Does an abort drop a poll in flight, so that control returns at once?
+fn aborts_requests(model: &Model, class: u16) -> bool {
+    let waits = model.tenants[class as usize]
+        .abort
+        .as_ref()
+        .is_some_and(|a| a.waits_for_request);
+    !waits && policy(model, class).manner != WaitManner::Ignored
+}
+
+/// A poll's part of the fingerprint.
+#[inline]
+fn mark(task: &Task, seen: u64, outcome: u64) -> u64 {
+    let poll = u64::from(task.polls) << 2 | outcome;
+    let what = task.key.0 ^ poll.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let when = task.sent.wrapping_mul(0xD134_2543_DE82_EF95) ^ seen.rotate_left(32);
+    mix(what.wrapping_add(when))
 }
 
 /// An abort of a counted task, settled at `at` or not at all.

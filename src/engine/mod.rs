@@ -10,8 +10,8 @@
 //!
 //! The engine knows nothing of files, replications or reports.
 
-pub mod queue;
 mod host;
+pub mod queue;
 mod server;
 mod station;
 mod task;
@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::metrics::tally::{PairTally, ServerTally};
 use crate::model::{Arrivals, Model};
-use queue::{Event, Kind, Queue, Step, order};
 use crate::random::{self, Key, Purpose};
+use queue::{Event, Kind, Queue, Step, order};
 use station::Station;
 use task::Slab;
 use trace::{Follow, Row, Tracer};
@@ -49,7 +49,9 @@ pub enum RunError {
         at_s: String,
     },
     /// More events than the scenario allows.
-    #[error("more than {limit} events (run.event_limit) by the instant {at_s} s; raise the limit, or make the fleet smaller")]
+    #[error(
+        "more than {limit} events (run.event_limit) by the instant {at_s} s; raise the limit, or make the fleet smaller"
+    )]
     EventLimit {
         /// The limit.
         limit: u64,
@@ -110,7 +112,12 @@ pub struct Story {
 ///
 /// # Errors
 /// [`RunError`]: a loop that takes no time, the event limit, or `stop`.
-pub fn run(model: &Model, replication: u32, follow: Option<Follow>, stop: &AtomicBool) -> Result<Outcome, RunError> {
+pub fn run(
+    model: &Model,
+    replication: u32,
+    follow: Option<Follow>,
+    stop: &AtomicBool,
+) -> Result<Outcome, RunError> {
     let mut simulation = Simulation::new(model, replication, follow);
     simulation.start();
     simulation.run(stop)?;
@@ -147,9 +154,15 @@ struct Simulation<'m> {
 
 impl<'m> Simulation<'m> {
     fn new(model: &'m Model, replication: u32, follow: Option<Follow>) -> Self {
-        let stations = model.servers.iter().flat_map(|s| (0..s.count).map(|_| Station::new(s.workers)));
+        let stations = model
+            .servers
+            .iter()
+            .flat_map(|s| (0..s.count).map(|_| Station::new(s.workers)));
         let pairs = model.tenants.len() * model.servers.len();
-        let workers = model.servers.iter().map(|s| u64::from(s.count) * u64::from(s.workers));
+        let workers = model
+            .servers
+            .iter()
+            .map(|s| u64::from(s.count) * u64::from(s.workers));
         Simulation {
             model,
             key: Key::new(model.seed, u64::from(replication)),
@@ -158,11 +171,18 @@ impl<'m> Simulation<'m> {
             members: vec![Member::default(); model.members() as usize],
             stations: stations.collect(),
             pairs: (0..pairs).map(|_| PairTally::new(model.horizon)).collect(),
-            server_tallies: workers.map(|w| ServerTally::new(model.horizon, w)).collect(),
+            server_tallies: workers
+                .map(|w| ServerTally::new(model.horizon, w))
+                .collect(),
             fingerprint: 0,
             totals: Totals::default(),
             now: 0,
-            tracer: follow.map(|follow| Box::new(Tracer { follow, ..Tracer::default() })),
+            tracer: follow.map(|follow| {
+                Box::new(Tracer {
+                    follow,
+                    ..Tracer::default()
+                })
+            }),
             failed: None,
         }
     }
@@ -174,7 +194,7 @@ impl<'m> Simulation<'m> {
                 self.queue.push(event);
                 break;
             }
-            if let Some(coming) = self.queue.ahead(8)
+            if let Some(coming) = self.queue.ahead(16)
                 && let Some(task) = self.slab.tasks.get(coming.slot as usize)
             {
                 prefetch(task);
@@ -211,7 +231,10 @@ impl<'m> Simulation<'m> {
         }
         let limit = self.model.event_limit;
         if self.totals.events > limit {
-            return Err(RunError::EventLimit { limit, at_s: seconds(self.now) });
+            return Err(RunError::EventLimit {
+                limit,
+                at_s: seconds(self.now),
+            });
         }
         Ok(())
     }
@@ -232,7 +255,10 @@ impl<'m> Simulation<'m> {
             let mut rows = tracer.rows;
             rows.retain(|row| row.at <= self.model.stop);
             rows.sort_by_key(|row| (row.at, row.rank));
-            Story { rows, subject: tracer.subject }
+            Story {
+                rows,
+                subject: tracer.subject,
+            }
         });
         Outcome {
             replication,
@@ -256,9 +282,12 @@ impl<'m> Simulation<'m> {
                     Arrivals::Offset { after: phase, .. } | Arrivals::Periodic { phase, .. } => {
                         Some(phase.draw(|| key.draw(Purpose::Phase, 0)))
                     }
-                    Arrivals::Poisson { gap, .. } => Some(exponential(*gap, key.draw(Purpose::Arrival, 0))),
+                    Arrivals::Poisson { gap, .. } => {
+                        Some(exponential(*gap, key.draw(Purpose::Arrival, 0)))
+                    }
                     Arrivals::OnOff { on, .. } => {
-                        self.members[member as usize].phase_end = on.draw(|| key.draw(Purpose::OnOff, 0));
+                        self.members[member as usize].phase_end =
+                            on.draw(|| key.draw(Purpose::OnOff, 0));
                         self.on_off_arrival(class as u16, member, 0)
                     }
                     Arrivals::Recorded(times) => times.first().copied(),
@@ -279,10 +308,18 @@ impl<'m> Simulation<'m> {
         let created = self.members[member as usize].created;
         let key = self.member_key(class, member);
         let next = match &self.model.tenants[class as usize].arrivals {
-            Arrivals::AtOnce { tasks, .. } | Arrivals::Offset { tasks, .. } => (created < *tasks).then_some(time),
-            Arrivals::Periodic { every, limit, .. } => (created < *limit).then(|| time.saturating_add(*every)),
-            Arrivals::Poisson { gap, limit } => (created < *limit)
-                .then(|| time.saturating_add(exponential(*gap, key.draw(Purpose::Arrival, u64::from(created))))),
+            Arrivals::AtOnce { tasks, .. } | Arrivals::Offset { tasks, .. } => {
+                (created < *tasks).then_some(time)
+            }
+            Arrivals::Periodic { every, limit, .. } => {
+                (created < *limit).then(|| time.saturating_add(*every))
+            }
+            Arrivals::Poisson { gap, limit } => (created < *limit).then(|| {
+                time.saturating_add(exponential(
+                    *gap,
+                    key.draw(Purpose::Arrival, u64::from(created)),
+                ))
+            }),
             Arrivals::OnOff { .. } => self.on_off_arrival(class, member, time),
             Arrivals::Recorded(times) => times.get(created as usize).copied(),
             Arrivals::ClosedLoop { .. } => None,
@@ -294,10 +331,15 @@ impl<'m> Simulation<'m> {
 
     /// The next arrival after `time` of a stream that is Poisson while on.
     fn on_off_arrival(&mut self, class: u16, member: u32, time: u64) -> Option<u64> {
-        let Arrivals::OnOff { gap, on, off } = &self.model.tenants[class as usize].arrivals else { return None };
+        let Arrivals::OnOff { gap, on, off } = &self.model.tenants[class as usize].arrivals else {
+            return None;
+        };
         let key = self.member_key(class, member);
         let state = &mut self.members[member as usize];
-        let mut at = time.saturating_add(exponential(*gap, key.draw(Purpose::Arrival, u64::from(state.created))));
+        let mut at = time.saturating_add(exponential(
+            *gap,
+            key.draw(Purpose::Arrival, u64::from(state.created)),
+        ));
         while at > state.phase_end {
             let rest = at - state.phase_end;
             let pause = off.draw(|| key.draw(Purpose::OnOff, 2 * u64::from(state.phase) + 1));
@@ -306,7 +348,8 @@ impl<'m> Simulation<'m> {
                 return None;
             }
             state.phase += 1;
-            state.phase_end = start.saturating_add(on.draw(|| key.draw(Purpose::OnOff, 2 * u64::from(state.phase))));
+            state.phase_end = start
+                .saturating_add(on.draw(|| key.draw(Purpose::OnOff, 2 * u64::from(state.phase))));
             at = start.saturating_add(rest);
         }
         Some(at)
@@ -315,26 +358,22 @@ impl<'m> Simulation<'m> {
     fn push_create(&mut self, class: u16, member: u32, time: u64) {
         if time < self.model.horizon {
             let order = order(Step::Ends, member, self.members[member as usize].created);
-            self.queue.push(Event { time, order, kind: Kind::Create, class, slot: member });
+            self.queue.push(Event {
+                time,
+                order,
+                kind: Kind::Create,
+                class,
+                slot: member,
+            });
         }
     }
 
     #[inline]
     fn member_key(&self, class: u16, member: u32) -> Key {
         let tenant = &self.model.tenants[class as usize];
-        self.key.part(tenant.key).part(u64::from(member - tenant.first_member))
-    }
-
-    /// Does `time` lie in [warm-up, horizon)?
-    #[inline]
-    fn observed(&self, time: u64) -> bool {
-        time.wrapping_sub(self.model.warm_up) < self.model.horizon - self.model.warm_up
-    }
-
-    /// The part of [from, to) inside [warm-up, horizon).
-    #[inline]
-    fn observed_part(&self, from: u64, to: u64) -> u64 {
-        to.min(self.model.horizon).saturating_sub(from.max(self.model.warm_up))
+        self.key
+            .part(tenant.key)
+            .part(u64::from(member - tenant.first_member))
     }
 }
 

@@ -221,7 +221,8 @@ impl Queue {
             return;
         }
         let mean = self.drained / self.buckets;
-        let crowded = mean > CROWDED || (self.side_pushes > 4 * self.drained && self.side_pushes > 64 * self.buckets);
+        let crowded = mean > CROWDED
+            || (self.side_pushes > 4 * self.drained && self.side_pushes > 64 * self.buckets);
         let beyond = self.over.len() > self.len / 2;
         let sparse = self.len > 4 * SPARSE && (mean < SPARSE || beyond);
         (self.drained, self.buckets, self.side_pushes) = (0, 0, 0);
@@ -253,7 +254,9 @@ fn sort(from: &[Event], into: &mut Vec<Event>, counts: &mut Vec<u32>, width: u32
     into.clear();
     into.extend_from_slice(from);
     if from.len() >= 24 {
-        let bits = (usize::BITS - (from.len() / 2).leading_zeros() + 2).min(width).min(12);
+        let bits = (usize::BITS - (from.len() / 2).leading_zeros() + 2)
+            .min(width)
+            .min(12);
         let (shift, mask) = (width - bits, (1u64 << bits) - 1);
         let cell = |event: &Event| ((event.time >> shift) & mask) as usize;
         counts.clear();
@@ -301,13 +304,26 @@ mod tests {
     use crate::random::mix;
 
     fn event(time: u64, ordinal: u32) -> Event {
-        Event { time, order: order(Step::Arrives, 0, ordinal), kind: Kind::Poll, class: 0, slot: ordinal }
+        Event {
+            time,
+            order: order(Step::Arrives, 0, ordinal),
+            kind: Kind::Poll,
+            class: 0,
+            slot: ordinal,
+        }
     }
 
     /// The queue against a plain heap, under holds of very different lengths.
     #[test]
     fn the_order_is_that_of_a_heap() {
-        let spreads: [u64; 6] = [1, 1_000, 50_000_000, 2_000_000_000, 3_600_000_000_000, 40_000_000_000_000_000];
+        let spreads: [u64; 6] = [
+            1,
+            1_000,
+            50_000_000,
+            2_000_000_000,
+            3_600_000_000_000,
+            40_000_000_000_000_000,
+        ];
         for spread in spreads {
             let (mut queue, mut heap) = (Queue::default(), BinaryHeap::new());
             for i in 0..6000u32 {
@@ -320,7 +336,11 @@ mod tests {
                 assert_eq!(a, b, "spread {spread}, event {i}");
                 let now = a.map_or(0, |e| e.time);
                 // Short holds, long ones, and now and then one at the same instant.
-                let hold = if i % 7 == 0 { 0 } else { mix(u64::from(i)) % (if i % 3 == 0 { spread } else { 1 + spread / 50 }) };
+                let hold = if i % 7 == 0 {
+                    0
+                } else {
+                    mix(u64::from(i)) % (if i % 3 == 0 { spread } else { 1 + spread / 50 })
+                };
                 let e = event(now + hold, i);
                 queue.push(e);
                 heap.push(Reverse(e));
@@ -335,8 +355,17 @@ mod tests {
     #[test]
     fn events_of_one_instant_come_by_step_then_member_then_task() {
         let mut queue = Queue::default();
-        let key = |step, member, ordinal| Event { order: order(step, member, ordinal), ..event(5, 0) };
-        let sorted = [key(Step::Ends, 9, 9), key(Step::Arrives, 0, 1), key(Step::Arrives, 0, 2), key(Step::Arrives, 1, 0), key(Step::Sends, 0, 0)];
+        let key = |step, member, ordinal| Event {
+            order: order(step, member, ordinal),
+            ..event(5, 0)
+        };
+        let sorted = [
+            key(Step::Ends, 9, 9),
+            key(Step::Arrives, 0, 1),
+            key(Step::Arrives, 0, 2),
+            key(Step::Arrives, 1, 0),
+            key(Step::Sends, 0, 0),
+        ];
         for e in sorted.iter().rev() {
             queue.push(*e);
         }

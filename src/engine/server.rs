@@ -1,13 +1,13 @@
 //! What happens at a server: requests arrive, are served, and read the state; tasks are executed, in turn where that is limited.
 
+use super::Simulation;
 use super::queue::{Event, Kind, Step, order};
-use crate::random::Purpose;
 use super::station::Served;
 use super::task::{Outcome, Task};
-use super::Simulation;
 use crate::metrics::tally::WINDOW;
-use crate::model::HintSource;
+use crate::model::{HintSource, Model};
 use crate::policy::RawHint;
+use crate::random::Purpose;
 
 /// The answer to a poll.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,31 +31,45 @@ impl Simulation<'_> {
         let task = &mut self.slab.tasks[slot as usize];
         task.holds += 1;
         let order = order(step, task.member, task.ordinal);
-        self.queue.push(Event { time, order, kind, class: task.class, slot });
+        self.queue.push(Event {
+            time,
+            order,
+            kind,
+            class: task.class,
+            slot,
+        });
     }
 
     /// A poll comes to its server.
     #[inline]
     pub(super) fn poll_arrives(&mut self, slot: u32) {
-        let task = self.slab.tasks[slot as usize];
-        let observed = self.observed(task.sent);
-        let service = self.service(&task, u64::from(task.polls));
-        let Some(served) = self.serve(&task, service) else {
-            if observed {
-                self.pairs[task.pair as usize].refused += 1;
-            }
-            let back = self.delay(&task, Purpose::DelayBack, u64::from(task.polls));
+        let model = self.model;
+        let task = &self.slab.tasks[slot as usize];
+        let (index, observed) = (u64::from(task.polls), model.observed(task.sent));
+        let pair = task.pair as usize;
+        let class = &model.servers[task.server_class as usize];
+        let service = class
+            .service
+            .draw(|| task.key.draw(Purpose::Service, index));
+        let Some(served) = self.serve(slot, service) else {
+            self.pairs[pair].refused += u64::from(observed);
+            let back = delay(
+                model,
+                &self.slab.tasks[slot as usize],
+                Purpose::DelayBack,
+                index,
+            );
             return self.answer_comes(slot, self.now + back, Answer::Refused);
         };
         if observed {
-            let pair = &mut self.pairs[task.pair as usize];
+            let pair = &mut self.pairs[pair];
             pair.accepted += 1;
             pair.store_wait.record(served.start - self.now);
             pair.store_service.record(service);
             pair.store_latency.record(served.done - self.now);
             pair.queue_length.record(served.found);
         }
-        if self.model.servers[task.server_class as usize].limits_execution() {
+        if class.limits_execution() {
             self.push_task_event(slot, served.done, Step::Reads, Kind::Served);
             self.slab.tasks[slot as usize].holds -= 1;
         } else {
@@ -66,31 +80,44 @@ impl Simulation<'_> {
     /// The state is read at the end of service, and the answer goes back.
     #[inline]
     pub(super) fn read(&mut self, slot: u32, done: u64) {
-        let task = self.slab.tasks[slot as usize];
+        let task = &self.slab.tasks[slot as usize];
         let index = u64::from(task.polls);
-        let answer = if task.end <= done { Answer::Ended } else { Answer::Working(self.hint(&task, index, done)) };
-        let back = self.delay(&task, Purpose::DelayBack, index);
+        let back = delay(self.model, task, Purpose::DelayBack, index);
+        let answer = if task.end <= done {
+            Answer::Ended
+        } else {
+            Answer::Working(self.hint(slot, index, done))
+        };
         self.answer_comes(slot, done + back, answer);
     }
 
     /// The hint in answer number `index`, given at `at`.
     #[inline]
-    pub(super) fn hint(&mut self, task: &Task, index: u64, at: u64) -> RawHint {
+    pub(super) fn hint(&mut self, slot: u32, index: u64, at: u64) -> RawHint {
         let model = self.model;
+        let task = &self.slab.tasks[slot as usize];
         match &model.servers[task.server_class as usize].hint {
             HintSource::Constant(hint) => *hint,
-            HintSource::PerTask(_) => task.hint,
-            HintSource::PerAnswer(mix) => {
-                mix.hint(task.key.draw(Purpose::HintPart, index), || task.key.draw(Purpose::HintValue, index))
-            }
-            HintSource::ByAge(steps) => {
-                steps.hint(at.saturating_sub(task.created) as f64, || task.key.draw(Purpose::HintValue, index))
-            }
+            HintSource::PerTask(_) => task.hint(),
+            HintSource::PerAnswer(mix) => mix.hint(task.key.draw(Purpose::HintPart, index), || {
+                task.key.draw(Purpose::HintValue, index)
+            }),
+            HintSource::ByAge(steps) => steps.hint(at.saturating_sub(task.created) as f64, || {
+                task.key.draw(Purpose::HintValue, index)
+            }),
             HintSource::ByProgress(steps) => {
-                let duration = self.duration(task);
+                let duration = duration(model, task);
                 // A task that waits for its turn has not begun.
-                let left = if task.end == u64::MAX { duration } else { task.end.saturating_sub(at) };
-                let progress = if duration == 0 { 1.0 } else { 1.0 - left as f64 / duration as f64 };
+                let left = if task.end == u64::MAX {
+                    duration
+                } else {
+                    task.end.saturating_sub(at)
+                };
+                let progress = if duration == 0 {
+                    1.0
+                } else {
+                    1.0 - left as f64 / duration as f64
+                };
                 steps.hint(progress, || task.key.draw(Purpose::HintValue, index))
             }
             HintSource::ByLoad(steps) => {
@@ -100,34 +127,17 @@ impl Simulation<'_> {
         }
     }
 
-    /// How long the task runs: drawn again rather than kept.
-    pub(super) fn duration(&self, task: &Task) -> u64 {
-        let tenant = &self.model.tenants[task.class as usize];
-        tenant.duration.draw(|| task.key.draw(Purpose::Duration, 0))
-    }
-
-    /// A one-way delay.
-    #[inline]
-    pub(super) fn delay(&self, task: &Task, purpose: Purpose, index: u64) -> u64 {
-        self.model.servers[task.server_class as usize].delay.draw(|| task.key.draw(purpose, index))
-    }
-
-    #[inline]
-    fn service(&self, task: &Task, index: u64) -> u64 {
-        self.model.servers[task.server_class as usize].service.draw(|| task.key.draw(Purpose::Service, index))
-    }
-
     /// Hands a request to the task's server.
     #[inline]
-    fn serve(&mut self, task: &Task, service: u64) -> Option<Served> {
-        let limit = self.model.servers[task.server_class as usize].queue_limit;
+    fn serve(&mut self, slot: u32, service: u64) -> Option<Served> {
+        let model = self.model;
+        let task = &self.slab.tasks[slot as usize];
+        let limit = model.servers[task.server_class as usize].queue_limit;
         let served = self.stations[task.server as usize].serve(self.now, service, limit)?;
-        let busy = self.observed_part(served.start, served.done);
-        let waited = self.observed_part(self.now, served.start);
         let tally = &mut self.server_tallies[task.server_class as usize];
-        tally.busy_ns += u128::from(busy);
+        tally.busy_ns += u128::from(model.observed_part(served.start, served.done));
         if served.start > self.now {
-            tally.waiting_ns += u128::from(waited);
+            tally.waiting_ns += u128::from(model.observed_part(self.now, served.start));
             spread(&mut tally.waiting, self.now, served.start);
         }
         Some(served)
@@ -136,12 +146,13 @@ impl Simulation<'_> {
     /// A request for the result: through the same queue, no poll.
     pub(super) fn result_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        let service = self.service(&task, RESULT);
-        if let Some(served) = self.serve(&task, service) {
-            let held = served.done + self.delay(&task, Purpose::DelayBack, RESULT);
+        if let Some(served) = self.serve(slot, service(self.model, &task, RESULT)) {
+            let held = served.done + delay(self.model, &task, Purpose::DelayBack, RESULT);
             if held <= self.model.stop {
                 if task.counted {
-                    self.pairs[task.pair as usize].result.record(held - task.end);
+                    self.pairs[task.pair as usize]
+                        .result
+                        .record(held - task.end);
                 }
                 self.tell(slot, held, 7, "result held", String::new);
             }
@@ -152,28 +163,37 @@ impl Simulation<'_> {
     /// Sends `tasks/result` at `at`.
     pub(super) fn send_result(&mut self, slot: u32, at: u64) {
         let task = self.slab.tasks[slot as usize];
-        if self.observed(at) {
+        if self.model.observed(at) {
             self.pairs[task.pair as usize].results += 1;
         }
-        let out = self.delay(&task, Purpose::DelayOut, RESULT);
-        self.push_task_event(slot, at + out, if out == 0 { Step::Sends } else { Step::Arrives }, Kind::Result);
+        let out = delay(self.model, &task, Purpose::DelayOut, RESULT);
+        self.push_task_event(
+            slot,
+            at + out,
+            if out == 0 { Step::Sends } else { Step::Arrives },
+            Kind::Result,
+        );
     }
 
     /// Sends `tasks/cancel` at `at`.
     pub(super) fn send_cancel(&mut self, slot: u32, at: u64) {
         let task = self.slab.tasks[slot as usize];
-        if self.observed(at) {
+        if self.model.observed(at) {
             self.pairs[task.pair as usize].cancels += 1;
         }
-        let out = self.delay(&task, Purpose::DelayOut, CANCEL);
-        self.push_task_event(slot, at + out, if out == 0 { Step::Sends } else { Step::Arrives }, Kind::Cancel);
+        let out = delay(self.model, &task, Purpose::DelayOut, CANCEL);
+        self.push_task_event(
+            slot,
+            at + out,
+            if out == 0 { Step::Sends } else { Step::Arrives },
+            Kind::Cancel,
+        );
     }
 
     /// A `tasks/cancel` comes; the task is cancelled when it has been served.
     pub(super) fn cancel_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        let service = self.service(&task, CANCEL);
-        match self.serve(&task, service) {
+        match self.serve(slot, service(self.model, &task, CANCEL)) {
             Some(served) if self.model.servers[task.server_class as usize].limits_execution() => {
                 self.push_task_event(slot, served.done, Step::Reads, Kind::Cancelled);
             }
@@ -205,7 +225,7 @@ impl Simulation<'_> {
 
     fn start_task(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        let end = self.now.saturating_add(self.duration(&task));
+        let end = self.now.saturating_add(duration(self.model, &task));
         self.slab.tasks[slot as usize].end = end;
         self.push_task_event(slot, end, Step::Ends, Kind::TaskEnd);
     }
@@ -253,6 +273,28 @@ impl Simulation<'_> {
             None => station.executing -= 1,
         }
     }
+}
+
+/// A one-way delay.
+#[inline]
+pub(super) fn delay(model: &Model, task: &Task, purpose: Purpose, index: u64) -> u64 {
+    model.servers[task.server_class as usize]
+        .delay
+        .draw(|| task.key.draw(purpose, index))
+}
+
+/// A service time.
+fn service(model: &Model, task: &Task, index: u64) -> u64 {
+    model.servers[task.server_class as usize]
+        .service
+        .draw(|| task.key.draw(Purpose::Service, index))
+}
+
+/// How long the task runs: drawn again rather than kept.
+pub(super) fn duration(model: &Model, task: &Task) -> u64 {
+    model.tenants[task.class as usize]
+        .duration
+        .draw(|| task.key.draw(Purpose::Duration, 0))
 }
 
 /// Adds the part of [from, to) in each window to that window.

@@ -39,8 +39,15 @@ pub struct Station {
 impl Station {
     /// A station with so many workers.
     pub fn new(workers: u32) -> Self {
-        let workers = if workers > 1 { (0..workers).map(|_| Reverse(0)).collect() } else { BinaryHeap::new() };
-        Station { workers, ..Station::default() }
+        let workers = if workers > 1 {
+            (0..workers).map(|_| Reverse(0)).collect()
+        } else {
+            BinaryHeap::new()
+        };
+        Station {
+            workers,
+            ..Station::default()
+        }
     }
 
     /// A request comes at `now`. `None` where more than `limit` would wait.
@@ -54,7 +61,11 @@ impl Station {
             // Idle: nobody waits.
             self.starts.clear();
             self.occupy(now + service);
-            return Some(Served { start: now, done: now + service, found: 0 });
+            return Some(Served {
+                start: now,
+                done: now + service,
+                found: 0,
+            });
         }
         while self.starts.front().is_some_and(|start| *start <= now) {
             self.starts.pop_front();
@@ -65,7 +76,11 @@ impl Station {
         }
         self.starts.push_back(free);
         self.occupy(free + service);
-        Some(Served { start: free, done: free + service, found })
+        Some(Served {
+            start: free,
+            done: free + service,
+            found,
+        })
     }
 
     /// The worker that is free first is busy until `done`.
@@ -98,15 +113,25 @@ mod tests {
     #[test]
     fn requests_of_one_instant_queue_up() {
         let mut station = Station::new(1);
-        let done: Vec<_> = (0..4).filter_map(|_| station.serve(10, 5, u64::MAX)).map(|s| (s.start, s.done, s.found)).collect();
+        let done: Vec<_> = (0..4)
+            .filter_map(|_| station.serve(10, 5, u64::MAX))
+            .map(|s| (s.start, s.done, s.found))
+            .collect();
         assert_eq!(done, [(10, 15, 0), (15, 20, 0), (20, 25, 1), (25, 30, 2)]);
-        assert_eq!(station.serve(20, 5, u64::MAX).map(|s| s.found), Some(1), "the third has started");
+        assert_eq!(
+            station.serve(20, 5, u64::MAX).map(|s| s.found),
+            Some(1),
+            "the third has started"
+        );
     }
 
     #[test]
     fn two_workers_serve_two_at_a_time() {
         let mut station = Station::new(2);
-        let starts: Vec<_> = (0..4).filter_map(|_| station.serve(0, 5, u64::MAX)).map(|s| s.start).collect();
+        let starts: Vec<_> = (0..4)
+            .filter_map(|_| station.serve(0, 5, u64::MAX))
+            .map(|s| s.start)
+            .collect();
         assert_eq!(starts, [0, 0, 5, 5]);
     }
 
@@ -123,6 +148,13 @@ mod tests {
         let mut station = Station::new(1);
         station.hold_until(10);
         station.hold_until(5);
-        assert_eq!([station.unfinished(4), station.unfinished(5), station.unfinished(10)], [2, 1, 0]);
+        assert_eq!(
+            [
+                station.unfinished(4),
+                station.unfinished(5),
+                station.unfinished(10)
+            ],
+            [2, 1, 0]
+        );
     }
 }

@@ -69,7 +69,11 @@ impl WaitRow {
 
     /// The stages that changed the wait, in words.
     pub fn stages(&self) -> String {
-        let names: Vec<&str> = Stage::ALL.iter().filter(|s| self.wait.touched >> **s as u8 & 1 == 1).map(|s| s.name()).collect();
+        let names: Vec<&str> = Stage::ALL
+            .iter()
+            .filter(|s| self.wait.touched >> **s as u8 & 1 == 1)
+            .map(|s| s.name())
+            .collect();
         names.join(" > ")
     }
 }
@@ -99,7 +103,14 @@ impl Tracer {
 
     /// Adds a row.
     pub fn tell(&mut self, at: u64, rank: u8, event: &'static str, note: String) -> &mut Row {
-        self.rows.push(Row { at, rank, event, poll: None, wait: None, note });
+        self.rows.push(Row {
+            at,
+            rank,
+            event,
+            poll: None,
+            wait: None,
+            note,
+        });
         let last = self.rows.len() - 1;
         &mut self.rows[last]
     }

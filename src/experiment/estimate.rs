@@ -23,22 +23,42 @@ impl Estimate {
         let uncensored = defined.iter().filter(|x| !x.is_nan()).count();
         let n = defined.len();
         if n == 0 || uncensored < n {
-            return Estimate { mean: None, lo: None, hi: None, n: uncensored as u32 };
+            return Estimate {
+                mean: None,
+                lo: None,
+                hi: None,
+                n: uncensored as u32,
+            };
         }
         let mean = defined.iter().sum::<f64>() / n as f64;
         if n < 2 {
-            return Estimate { mean: Some(mean), lo: None, hi: None, n: 1 };
+            return Estimate {
+                mean: Some(mean),
+                lo: None,
+                hi: None,
+                n: 1,
+            };
         }
         let squares: f64 = defined.iter().map(|x| (x - mean) * (x - mean)).sum();
         let error = (squares / (n - 1) as f64 / n as f64).sqrt();
-        let half = if error == 0.0 { 0.0 } else { student_t(confidence, n - 1) * error };
-        Estimate { mean: Some(mean), lo: Some(mean - half), hi: Some(mean + half), n: n as u32 }
+        let half = if error == 0.0 {
+            0.0
+        } else {
+            student_t(confidence, n - 1) * error
+        };
+        Estimate {
+            mean: Some(mean),
+            lo: Some(mean - half),
+            hi: Some(mean + half),
+            n: n as u32,
+        }
     }
 }
 
 /// The two-sided quantile of Student's t with `freedom` degrees.
 fn student_t(confidence: f64, freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + confidence / 2.0))
+    StudentsT::new(0.0, 1.0, freedom as f64)
+        .map_or(f64::NAN, |t| t.inverse_cdf(0.5 + confidence / 2.0))
 }
 
 #[cfg(test)]
@@ -47,8 +67,16 @@ mod tests {
 
     #[test]
     fn quantiles_of_t_are_those_of_the_tables() {
-        for (confidence, freedom, t) in [(0.95, 1, 12.706_204_736), (0.95, 9, 2.262_157_163), (0.999, 9, 4.780_912_586), (0.99, 29, 2.756_385_904)] {
-            assert!((student_t(confidence, freedom) - t).abs() < 1e-6, "{confidence} {freedom}");
+        for (confidence, freedom, t) in [
+            (0.95, 1, 12.706_204_736),
+            (0.95, 9, 2.262_157_163),
+            (0.999, 9, 4.780_912_586),
+            (0.99, 29, 2.756_385_904),
+        ] {
+            assert!(
+                (student_t(confidence, freedom) - t).abs() < 1e-6,
+                "{confidence} {freedom}"
+            );
         }
     }
 

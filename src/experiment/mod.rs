@@ -68,7 +68,9 @@ pub struct Verdict {
 
 /// Wrapping sum of the fingerprints: one number for all replications.
 pub fn fingerprint(replications: &[Replication]) -> u64 {
-    replications.iter().fold(0, |sum, r| sum.wrapping_add(r.fingerprint))
+    replications
+        .iter()
+        .fold(0, |sum, r| sum.wrapping_add(r.fingerprint))
 }
 
 /// Runs the replications of a scenario on the current thread pool. `done` is called after each; `stop` ends the run early,
@@ -87,7 +89,14 @@ pub fn run(
         let pairs = model.tenants.len() * model.servers.len();
         (0..pairs).map(|_| PairTally::new(model.horizon)).collect()
     };
-    let pooled = Mutex::new((empty(), model.servers.iter().map(|_| ServerTally::new(model.horizon, 0)).collect::<Vec<_>>()));
+    let pooled = Mutex::new((
+        empty(),
+        model
+            .servers
+            .iter()
+            .map(|_| ServerTally::new(model.horizon, 0))
+            .collect::<Vec<_>>(),
+    ));
     let finished: Vec<Result<Replication, RunError>> = (0..scenario.run.replications.0)
         .into_par_iter()
         .map(|number| {
@@ -95,17 +104,29 @@ pub fn run(
             let values = groups
                 .iter()
                 .map(|group| {
-                    let (pair, server) = summary::merged(*group, &outcome.pairs, &outcome.servers, &model);
+                    let (pair, server) =
+                        summary::merged(*group, &outcome.pairs, &outcome.servers, &model);
                     summary::values(&pair, server.as_ref(), &model)
                 })
                 .collect();
             if let Ok(mut pooled) = pooled.lock() {
                 let (pairs, servers) = &mut *pooled;
-                pairs.iter_mut().zip(&outcome.pairs).for_each(|(sum, one)| sum.merge(one));
-                servers.iter_mut().zip(&outcome.servers).for_each(|(sum, one)| sum.merge(one));
+                pairs
+                    .iter_mut()
+                    .zip(&outcome.pairs)
+                    .for_each(|(sum, one)| sum.merge(one));
+                servers
+                    .iter_mut()
+                    .zip(&outcome.servers)
+                    .for_each(|(sum, one)| sum.merge(one));
             }
             done(&outcome);
-            Ok(Replication { number, values, fingerprint: outcome.fingerprint, totals: outcome.totals })
+            Ok(Replication {
+                number,
+                values,
+                fingerprint: outcome.fingerprint,
+                totals: outcome.totals,
+            })
         })
         .collect();
     let mut replications = Vec::new();
@@ -116,7 +137,9 @@ pub fn run(
             Err(error) => return Err(error),
         }
     }
-    let (pairs, servers) = pooled.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (pairs, servers) = pooled
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut results = Results {
         groups: groups.iter().map(|g| g.name(&model)).collect(),
         interrupted: stop.load(Ordering::Relaxed),
@@ -127,8 +150,16 @@ pub fn run(
         verdicts: Vec::new(),
         alerts: Vec::new(),
     };
-    results.verdicts = scenario.objective.iter().map(|o| results.judge(o)).collect();
-    let strictest = scenario.objective.iter().filter(|o| o.metric.starts_with("abort_latency")).filter_map(|o| o.max);
+    results.verdicts = scenario
+        .objective
+        .iter()
+        .map(|o| results.judge(o))
+        .collect();
+    let strictest = scenario
+        .objective
+        .iter()
+        .filter(|o| o.metric.starts_with("abort_latency"))
+        .filter_map(|o| o.max);
     let finished = results.replications.len().max(1) as u64;
     results.alerts = alerts(&results.pairs, finished, &model, strictest.reduce(f64::min));
     Ok(results)
@@ -140,7 +171,8 @@ fn estimates(replications: &[Replication], groups: usize, confidence: f64) -> Ve
         .map(|g| {
             (0..metrics)
                 .map(|m| {
-                    let values: Vec<Option<f64>> = replications.iter().map(|r| r.values[g][m]).collect();
+                    let values: Vec<Option<f64>> =
+                        replications.iter().map(|r| r.values[g][m]).collect();
                     Estimate::new(&values, confidence)
                 })
                 .collect()
@@ -168,14 +200,26 @@ impl Results {
 
     /// Holds an objective against the estimates. What is undefined meets nothing.
     pub fn judge(&self, objective: &Objective) -> Verdict {
-        let undefined = Estimate { mean: None, lo: None, hi: None, n: 0 };
-        let estimate = self.estimate(&objective.over, &objective.metric).unwrap_or(undefined);
+        let undefined = Estimate {
+            mean: None,
+            lo: None,
+            hi: None,
+            n: 0,
+        };
+        let estimate = self
+            .estimate(&objective.over, &objective.metric)
+            .unwrap_or(undefined);
         let defined = estimate.n as usize == self.replications.len();
         let met = defined
             && estimate.mean.is_some_and(|mean| {
-                objective.max.is_none_or(|max| mean <= max) && objective.min.is_none_or(|min| mean >= min)
+                objective.max.is_none_or(|max| mean <= max)
+                    && objective.min.is_none_or(|min| mean >= min)
             });
-        Verdict { objective: objective.clone(), estimate, met }
+        Verdict {
+            objective: objective.clone(),
+            estimate,
+            met,
+        }
     }
 }
 
@@ -202,7 +246,9 @@ pub(crate) mod tests {
 
     #[test]
     fn an_objective_without_samples_is_not_met() {
-        let text = format!("{SMALL}\n[[objective]]\nmetric = \"abort_latency_p99_ms\"\nmax = 1000\n[[objective]]\nmetric = \"completion_latency_max_ms\"\nmax = 1000");
+        let text = format!(
+            "{SMALL}\n[[objective]]\nmetric = \"abort_latency_p99_ms\"\nmax = 1000\n[[objective]]\nmetric = \"completion_latency_max_ms\"\nmax = 1000"
+        );
         let scenario = crate::scenario::parse("test", &text, &[]).unwrap().scenario;
         let results = run(&scenario, &AtomicBool::new(false), |_| {}).unwrap();
         let met: Vec<bool> = results.verdicts.iter().map(|v| v.met).collect();
@@ -211,7 +257,9 @@ pub(crate) mod tests {
 
     #[test]
     fn a_stopped_run_keeps_what_is_finished() {
-        let scenario = crate::scenario::parse("test", SMALL, &["run.replications=2".into()]).unwrap().scenario;
+        let scenario = crate::scenario::parse("test", SMALL, &["run.replications=2".into()])
+            .unwrap()
+            .scenario;
         let results = run(&scenario, &AtomicBool::new(true), |_| {}).unwrap();
         assert!(results.interrupted);
     }

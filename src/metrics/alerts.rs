@@ -38,7 +38,12 @@ pub struct Alert {
 /// The findings of a scenario's runs, from tallies pooled over the replications.
 ///
 /// `abort_limit_ms` is the strictest objective on an abort latency.
-pub fn alerts(pairs: &[PairTally], replications: u64, model: &Model, abort_limit_ms: Option<f64>) -> Vec<Alert> {
+pub fn alerts(
+    pairs: &[PairTally],
+    replications: u64,
+    model: &Model,
+    abort_limit_ms: Option<f64>,
+) -> Vec<Alert> {
     let mut found = Vec::new();
     for (i, pair) in pairs.iter().enumerate() {
         let tenant = &model.tenants[i / model.servers.len()];
@@ -46,53 +51,134 @@ pub fn alerts(pairs: &[PairTally], replications: u64, model: &Model, abort_limit
         let policy = &model.policies[tenant.policy];
         let mut alert = |alert, count, worst, worst_is, message| {
             let (tenant, server) = (tenant.name.clone(), server.name.clone());
-            found.push(Alert { alert, tenant, server, count, worst, worst_is, message });
+            found.push(Alert {
+                alert,
+                tenant,
+                server,
+                count,
+                worst,
+                worst_is,
+                message,
+            });
         };
         let class = |c: HintClass| pair.hints[c as usize];
 
         let bad = class(HintClass::Zero) + class(HintClass::Negative);
         if bad > 0 {
             let worst = pair.hint_least;
-            alert("hints_zero_or_below", bad, Some(worst), "least hint, ms", format!("{bad} hints of zero or below, the least {worst} ms"));
+            alert(
+                "hints_zero_or_below",
+                bad,
+                Some(worst),
+                "least hint, ms",
+                format!("{bad} hints of zero or below, the least {worst} ms"),
+            );
         }
         let beyond = class(HintClass::BeyondI32Ms) + class(HintClass::BeyondI64Ns);
-        let median_ms = pair.sane_hints.quantile(0.5, 0).map(|us| us as f64 / 1000.0);
+        let median_ms = pair
+            .sane_hints
+            .quantile(0.5, 0)
+            .map(|us| us as f64 / 1000.0);
         let limit_us = median_ms.map_or(u64::MAX, |m| (m * OUTLIER_FACTOR * 1000.0) as u64);
         let outliers = beyond + above(&pair.sane_hints, limit_us);
         if outliers > 0 {
             let worst = pair.hint_greatest;
             let median = median_ms.map_or(String::new(), |m| format!("; the median is {m} ms"));
-            alert("hint_outliers", outliers, Some(worst), "greatest hint, ms", format!("{outliers} hints beyond 2^31 - 1 ms or {OUTLIER_FACTOR} times the median, the greatest {worst} ms{median}"));
+            alert(
+                "hint_outliers",
+                outliers,
+                Some(worst),
+                "greatest hint, ms",
+                format!(
+                    "{outliers} hints beyond 2^31 - 1 ms or {OUTLIER_FACTOR} times the median, the greatest {worst} ms{median}"
+                ),
+            );
         }
-        let outside = policy.default < policy.floor || (policy.default > policy.ceiling && policy.ceiling < FOREVER);
-        let defaults = pair.touched[Stage::Default as usize] + pair.touched[Stage::BadHint as usize];
+        let outside = policy.default < policy.floor
+            || (policy.default > policy.ceiling && policy.ceiling < FOREVER);
+        let defaults =
+            pair.touched[Stage::Default as usize] + pair.touched[Stage::BadHint as usize];
         if outside && defaults > 0 {
             let worst = policy.default as f64 / 1e6;
-            alert("default_never_takes_effect", defaults, Some(worst), "default, ms", format!("the default of policy \"{}\" lies outside its floor and ceiling: {defaults} waits that fell back to it were cut to a bound", policy.name));
+            alert(
+                "default_never_takes_effect",
+                defaults,
+                Some(worst),
+                "default, ms",
+                format!(
+                    "the default of policy \"{}\" lies outside its floor and ceiling: {defaults} waits that fell back to it were cut to a bound",
+                    policy.name
+                ),
+            );
         }
-        let mean = pair.sent as f64 / replications as f64 * WINDOW as f64 / (model.horizon - model.warm_up) as f64;
+        let mean = pair.sent as f64 / replications as f64 * WINDOW as f64
+            / (model.horizon - model.warm_up) as f64;
         let first = (model.warm_up / WINDOW) as usize;
-        let peak = pair.windows[first..].iter().max().map_or(0, |n| (u64::from(*n) / replications) as u32);
+        let peak = pair.windows[first..]
+            .iter()
+            .max()
+            .map_or(0, |n| (u64::from(*n) / replications) as u32);
         if peak >= BURST_LEAST && f64::from(peak) > BURST_FACTOR * mean {
-            let bursts = pair.windows[first..].iter().filter(|n| f64::from(**n) / replications as f64 > BURST_FACTOR * mean).count();
+            let bursts = pair.windows[first..]
+                .iter()
+                .filter(|n| f64::from(**n) / replications as f64 > BURST_FACTOR * mean)
+                .count();
             let worst = f64::from(peak) * 10.0;
-            alert("synchronised_bursts", bursts as u64, Some(worst), "peak rate of a 100 ms window, per s", format!("{bursts} windows of 100 ms above {BURST_FACTOR} times the mean, the peak {worst}/s against a mean of {:.1}/s", mean * 10.0));
+            alert(
+                "synchronised_bursts",
+                bursts as u64,
+                Some(worst),
+                "peak rate of a 100 ms window, per s",
+                format!(
+                    "{bursts} windows of 100 ms above {BURST_FACTOR} times the mean, the peak {worst}/s against a mean of {:.1}/s",
+                    mean * 10.0
+                ),
+            );
         }
         let tight = pair.gap.at_most(TIGHT_NS);
         if tight > 0 {
             let worst = pair.gap.min().map(|ns| ns as f64 / 1e6);
-            alert("near_tight_loops", tight, worst, "least gap, ms", format!("{tight} of {} gaps of at most 20 ms, the least {:.3} ms", pair.gap.count(), worst.unwrap_or(0.0)));
+            alert(
+                "near_tight_loops",
+                tight,
+                worst,
+                "least gap, ms",
+                format!(
+                    "{tight} of {} gaps of at most 20 ms, the least {:.3} ms",
+                    pair.gap.count(),
+                    worst.unwrap_or(0.0)
+                ),
+            );
         }
         if let Some(limit) = abort_limit_ms {
             let late = above(&pair.abort, (limit * 1e6) as u64) + pair.aborts_unsettled;
             if late > 0 {
                 let worst = pair.abort.max().map(|ns| ns as f64 / 1e6);
-                alert("abort_latency_beyond_objective", late, worst, "greatest abort latency, ms", format!("{late} of {} aborts settled later than {limit} ms, or not at all", pair.aborts));
+                alert(
+                    "abort_latency_beyond_objective",
+                    late,
+                    worst,
+                    "greatest abort latency, ms",
+                    format!(
+                        "{late} of {} aborts settled later than {limit} ms, or not at all",
+                        pair.aborts
+                    ),
+                );
             }
         }
         if pair.leaked > 0 {
             let worst = pair.leaked_per_abort.max().map(|n| n as f64);
-            alert("polls_leaked_after_aborts", pair.leaked, worst, "most leaked polls of one task", format!("{} polls sent after aborts, {:.1} per aborted task", pair.leaked, pair.leaked_per_abort.mean().unwrap_or(0.0)));
+            alert(
+                "polls_leaked_after_aborts",
+                pair.leaked,
+                worst,
+                "most leaked polls of one task",
+                format!(
+                    "{} polls sent after aborts, {:.1} per aborted task",
+                    pair.leaked,
+                    pair.leaked_per_abort.mean().unwrap_or(0.0)
+                ),
+            );
         }
     }
     found

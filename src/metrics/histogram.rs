@@ -21,7 +21,13 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         // Zeroed memory is only taken when it is touched.
-        Histogram { cells: vec![0; LEN], count: 0, sum: 0, min: u64::MAX, max: 0 }
+        Histogram {
+            cells: vec![0; LEN],
+            count: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+        }
     }
 }
 
@@ -59,7 +65,10 @@ impl Histogram {
             return;
         }
         let touched = cell(other.min)..=cell(other.max);
-        for (mine, theirs) in self.cells[touched.clone()].iter_mut().zip(&other.cells[touched]) {
+        for (mine, theirs) in self.cells[touched.clone()]
+            .iter_mut()
+            .zip(&other.cells[touched])
+        {
             *mine += theirs;
         }
         self.count += other.count;
@@ -128,7 +137,10 @@ mod tests {
     #[test]
     fn nothing_seen_is_undefined() {
         let empty = Histogram::default();
-        assert_eq!((empty.mean(), empty.quantile(0.5, 0), empty.max()), (None, None, None));
+        assert_eq!(
+            (empty.mean(), empty.quantile(0.5, 0), empty.max()),
+            (None, None, None)
+        );
     }
 
     #[test]

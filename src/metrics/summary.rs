@@ -24,7 +24,10 @@ impl Group {
     pub fn all(model: &Model) -> Vec<Group> {
         let tenants = (0..model.tenants.len()).map(Group::Tenant);
         let servers = (0..model.servers.len()).map(Group::Server);
-        std::iter::once(Group::Fleet).chain(tenants).chain(servers).collect()
+        std::iter::once(Group::Fleet)
+            .chain(tenants)
+            .chain(servers)
+            .collect()
     }
 
     /// Its name in results: `fleet`, `tenant.NAME`, `server.NAME`.
@@ -47,9 +50,17 @@ impl Group {
 }
 
 /// The tallies of a group, merged.
-pub fn merged(group: Group, pairs: &[PairTally], servers: &[ServerTally], model: &Model) -> (PairTally, Option<ServerTally>) {
+pub fn merged(
+    group: Group,
+    pairs: &[PairTally],
+    servers: &[ServerTally],
+    model: &Model,
+) -> (PairTally, Option<ServerTally>) {
     let mut pair = PairTally::new(model.horizon);
-    let own = pairs.iter().enumerate().filter(|(i, _)| group.has(*i, servers.len()));
+    let own = pairs
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| group.has(*i, servers.len()));
     own.for_each(|(_, tally)| pair.merge(tally));
     let server = match group {
         Group::Tenant(_) => None,
@@ -69,14 +80,21 @@ pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> 
     let seconds = length / 1e9;
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     let count = |n: u64| Some(n as f64);
-    let (one_second, tenth) = (windows(&pair.windows, 10, model), windows(&pair.windows, 1, model));
-    let per_s = |w: &Windows, p: f64, width_s: f64| w.counts.quantile(p, 0).map(|n| n as f64 / width_s);
+    let (one_second, tenth) = (
+        windows(&pair.windows, 10, model),
+        windows(&pair.windows, 1, model),
+    );
+    let per_s =
+        |w: &Windows, p: f64, width_s: f64| w.counts.quantile(p, 0).map(|n| n as f64 / width_s);
     let waits: u64 = pair.causes.iter().sum();
     let cause = |stage: Stage| share(pair.causes[stage as usize], waits);
     let touched = |stage: Stage| share(pair.touched[stage as usize], waits);
     let finals = |how: Final| count(pair.finals[how as usize]);
     let tasks: u64 = pair.finals.iter().sum();
-    let detected: u64 = [Final::Completed, Final::Failed, Final::Cancelled].iter().map(|f| pair.finals[*f as usize]).sum();
+    let detected: u64 = [Final::Completed, Final::Failed, Final::Cancelled]
+        .iter()
+        .map(|f| pair.finals[*f as usize])
+        .sum();
     let aborted = pair.finals[Final::Detached as usize] + pair.finals[Final::CancelSent as usize];
 
     let mut values = vec![
@@ -104,8 +122,15 @@ pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> 
     ];
     values.extend(pair.hints.iter().map(|n| count(*n)));
     values.extend(Stage::ALL.iter().map(|stage| cause(*stage)));
-    values.extend([touched(Stage::Floor), touched(Stage::Ceiling), touched(Stage::Backoff)]);
-    values.push(server.and_then(|s| (s.workers > 0).then(|| s.busy_ns as f64 / (length * s.workers as f64))));
+    values.extend([
+        touched(Stage::Floor),
+        touched(Stage::Ceiling),
+        touched(Stage::Backoff),
+    ]);
+    values.push(
+        server
+            .and_then(|s| (s.workers > 0).then(|| s.busy_ns as f64 / (length * s.workers as f64))),
+    );
     values.push(server.map(|s| s.waiting_ns as f64 / length));
     values.extend([
         count(tasks),
@@ -179,10 +204,16 @@ impl Windows {
 fn windows(cells: &[u32], width: u64, model: &Model) -> Windows {
     let length = width * WINDOW;
     let (first, end) = (model.warm_up.div_ceil(length), model.horizon / length);
-    let mut windows = Windows { counts: Histogram::default(), squares: 0 };
+    let mut windows = Windows {
+        counts: Histogram::default(),
+        squares: 0,
+    };
     for k in first..end {
         let from = (k * width) as usize;
-        let n: u64 = cells[from..from + width as usize].iter().map(|c| u64::from(*c)).sum();
+        let n: u64 = cells[from..from + width as usize]
+            .iter()
+            .map(|c| u64::from(*c))
+            .sum();
         windows.counts.record(n);
         windows.squares += u128::from(n) * u128::from(n);
     }

@@ -232,7 +232,12 @@ pub struct ServerTally {
 impl ServerTally {
     /// An empty tally for a run up to `horizon`.
     pub fn new(horizon: u64, workers: u64) -> Self {
-        ServerTally { waiting: vec![0; horizon.div_ceil(WINDOW) as usize], busy_ns: 0, waiting_ns: 0, workers }
+        ServerTally {
+            waiting: vec![0; horizon.div_ceil(WINDOW) as usize],
+            busy_ns: 0,
+            waiting_ns: 0,
+            workers,
+        }
     }
 
     /// Adds what another class did.

@@ -20,11 +20,19 @@ impl Model {
             seed: scenario.run.seed,
             horizon,
             warm_up: scenario.run.warm_up.0,
-            stop: if scenario.run.drain == written::Drain::All { u64::MAX } else { horizon },
+            stop: if scenario.run.drain == written::Drain::All {
+                u64::MAX
+            } else {
+                horizon
+            },
             event_limit: scenario.run.event_limit.unwrap_or(u64::MAX),
             tenants: Vec::new(),
             servers: Vec::new(),
-            policies: scenario.policy.iter().map(|(name, p)| compile_policy(name, p)).collect(),
+            policies: scenario
+                .policy
+                .iter()
+                .map(|(name, p)| compile_policy(name, p))
+                .collect(),
             scenario_hash: scenario.hash(),
         };
         for server in &servers {
@@ -33,9 +41,21 @@ impl Model {
         }
         for tenant in tenants {
             let first_member = model.members();
-            let policy = names.iter().position(|n| **n == tenant.policy).unwrap_or_default();
-            let class = |name: &String| servers.iter().position(|s| s.name == *name).unwrap_or_default() as u16;
-            let ends = [&tenant.ends.completed, &tenant.ends.failed, &tenant.ends.cancelled];
+            let policy = names
+                .iter()
+                .position(|n| **n == tenant.policy)
+                .unwrap_or_default();
+            let class = |name: &String| {
+                servers
+                    .iter()
+                    .position(|s| s.name == *name)
+                    .unwrap_or_default() as u16
+            };
+            let ends = [
+                &tenant.ends.completed,
+                &tenant.ends.failed,
+                &tenant.ends.cancelled,
+            ];
             let mut end_shares = [1.0; 3];
             end_shares.copy_from_slice(&cumulative(ends.iter().map(|w| w.0)));
             model.tenants.push(TenantClass {
@@ -99,7 +119,9 @@ fn compile_hint(hint: &written::Hint) -> HintSource {
     };
     match hint.drawn {
         written::Drawn::PerTask | written::Drawn::PerAnswer => match &hint.mix[..] {
-            [only] if let Part::Fixed(hint) = compile_wire(&only.wire) => HintSource::Constant(hint),
+            [only] if let Part::Fixed(hint) = compile_wire(&only.wire) => {
+                HintSource::Constant(hint)
+            }
             _ if hint.drawn == written::Drawn::PerTask => HintSource::PerTask(mix()),
             _ => HintSource::PerAnswer(mix()),
         },
@@ -128,17 +150,35 @@ fn compile_wire(wire: &written::Wire) -> Part {
 fn compile_arrivals(arrivals: &written::Arrivals) -> Arrivals {
     let limit = |tasks: Option<crate::scenario::fields::Count>| tasks.map_or(u32::MAX, |c| c.0);
     match arrivals {
-        written::Arrivals::AtOnce(a) => Arrivals::AtOnce { tasks: a.tasks.0, at: a.at.0 },
-        written::Arrivals::Offset(a) => Arrivals::Offset { tasks: a.tasks.0, after: TimeSampler::new(&a.after) },
-        written::Arrivals::Periodic(a) => {
-            Arrivals::Periodic { every: a.every.0.0, phase: TimeSampler::new(&a.phase), limit: limit(a.tasks) }
+        written::Arrivals::AtOnce(a) => Arrivals::AtOnce {
+            tasks: a.tasks.0,
+            at: a.at.0,
+        },
+        written::Arrivals::Offset(a) => Arrivals::Offset {
+            tasks: a.tasks.0,
+            after: TimeSampler::new(&a.after),
+        },
+        written::Arrivals::Periodic(a) => Arrivals::Periodic {
+            every: a.every.0.0,
+            phase: TimeSampler::new(&a.phase),
+            limit: limit(a.tasks),
+        },
+        written::Arrivals::Poisson(a) => Arrivals::Poisson {
+            gap: 1e9 / a.rate.per_second(),
+            limit: limit(a.tasks),
+        },
+        written::Arrivals::OnOff(a) => Arrivals::OnOff {
+            gap: 1e9 / a.rate.per_second(),
+            on: TimeSampler::new(&a.on),
+            off: TimeSampler::new(&a.off),
+        },
+        written::Arrivals::Recorded(a) => {
+            Arrivals::Recorded(a.0.sorted.iter().map(|ns| *ns as u64).collect())
         }
-        written::Arrivals::Poisson(a) => Arrivals::Poisson { gap: 1e9 / a.rate.per_second(), limit: limit(a.tasks) },
-        written::Arrivals::OnOff(a) => {
-            Arrivals::OnOff { gap: 1e9 / a.rate.per_second(), on: TimeSampler::new(&a.on), off: TimeSampler::new(&a.off) }
-        }
-        written::Arrivals::Recorded(a) => Arrivals::Recorded(a.0.sorted.iter().map(|ns| *ns as u64).collect()),
-        written::Arrivals::ClosedLoop(a) => Arrivals::ClosedLoop { tasks: a.tasks.0, think: TimeSampler::new(&a.think) },
+        written::Arrivals::ClosedLoop(a) => Arrivals::ClosedLoop {
+            tasks: a.tasks.0,
+            think: TimeSampler::new(&a.think),
+        },
     }
 }
 
@@ -189,13 +229,18 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
         bounds_final: p.bounds == w::BoundsAt::Final,
         backoff: match &p.backoff {
             w::Backoff::None => policy::Backoff::None,
-            w::Backoff::Geometric(g) => {
-                policy::Backoff::geometric(g.initial.map(|s| s.0.0), g.factor.0, g.cap.map(|s| s.0.0))
+            w::Backoff::Geometric(g) => policy::Backoff::geometric(
+                g.initial.map(|s| s.0.0),
+                g.factor.0,
+                g.cap.map(|s| s.0.0),
+            ),
+            w::Backoff::Additive(a) => policy::Backoff::Additive {
+                step: a.step.0.0,
+                cap: a.cap.map_or(FOREVER, |s| s.0.0),
+            },
+            w::Backoff::Steps(steps) => {
+                policy::Backoff::steps(steps.iter().map(|s| (s.waits.0, s.wait.0.0)))
             }
-            w::Backoff::Additive(a) => {
-                policy::Backoff::Additive { step: a.step.0.0, cap: a.cap.map_or(FOREVER, |s| s.0.0) }
-            }
-            w::Backoff::Steps(steps) => policy::Backoff::steps(steps.iter().map(|s| (s.waits.0, s.wait.0.0))),
         },
         reset: match p.backoff_reset {
             w::Reset::OnChange => policy::Reset::OnChange,
@@ -206,7 +251,11 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
             (w::OnError::End, _) => policy::OnError::End,
             (w::OnError::Retry, None) => policy::OnError::Retry,
             (w::OnError::Retry, Some(e)) => policy::OnError::BackOff {
-                waits: policy::Backoff::geometric(Some(e.initial.0.0), e.factor.0, e.cap.map(|s| s.0.0)),
+                waits: policy::Backoff::geometric(
+                    Some(e.initial.0.0),
+                    e.factor.0,
+                    e.cap.map(|s| s.0.0),
+                ),
                 reset_on_success: e.reset == w::ErrorReset::OnSuccess,
             },
         },

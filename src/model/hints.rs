@@ -57,7 +57,11 @@ impl Part {
 impl Mix {
     /// A hint from two draws: which part, and its value.
     pub fn hint(&self, part_bits: u64, value_bits: impl FnOnce() -> u64) -> RawHint {
-        let part = if self.parts.len() == 1 { 0 } else { pick(&self.shares, unit(part_bits)) };
+        let part = if self.parts.len() == 1 {
+            0
+        } else {
+            pick(&self.shares, unit(part_bits))
+        };
         self.parts[part].hint(value_bits)
     }
 }

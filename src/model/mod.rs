@@ -176,4 +176,16 @@ impl Model {
     pub fn server_count(&self) -> u32 {
         self.servers.last().map_or(0, |s| s.first + s.count)
     }
+
+    /// Does `time` lie in [warm-up, horizon)?
+    #[inline]
+    pub fn observed(&self, time: u64) -> bool {
+        time.wrapping_sub(self.warm_up) < self.horizon - self.warm_up
+    }
+
+    /// The part of [from, to) inside [warm-up, horizon).
+    #[inline]
+    pub fn observed_part(&self, from: u64, to: u64) -> u64 {
+        to.min(self.horizon).saturating_sub(from.max(self.warm_up))
+    }
 }

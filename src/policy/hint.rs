@@ -179,8 +179,12 @@ impl Rule {
         };
         let number = hint.number();
         json && self.class.is_none_or(|c| c == hint.class())
-            && self.min_ms.is_none_or(|min| number.is_some_and(|ms| ms >= min))
-            && self.max_ms.is_none_or(|max| number.is_some_and(|ms| ms <= max))
+            && self
+                .min_ms
+                .is_none_or(|min| number.is_some_and(|ms| ms >= min))
+            && self
+                .max_ms
+                .is_none_or(|max| number.is_some_and(|ms| ms <= max))
     }
 }
 
@@ -197,19 +201,31 @@ impl Rules {
     pub fn new(rules: &[Rule]) -> Self {
         let mut by_class = [Outcome::Default; HintClass::COUNT];
         by_class[HintClass::Zero as usize] = Outcome::Floor;
-        for class in [HintClass::Sane, HintClass::BeyondI32Ms, HintClass::BeyondI64Ns] {
+        for class in [
+            HintClass::Sane,
+            HintClass::BeyondI32Ms,
+            HintClass::BeyondI64Ns,
+        ] {
             by_class[class as usize] = Outcome::Use;
         }
-        let only_classes = rules.iter().all(|r| r.json.is_none() && r.min_ms.is_none() && r.max_ms.is_none());
+        let only_classes = rules
+            .iter()
+            .all(|r| r.json.is_none() && r.min_ms.is_none() && r.max_ms.is_none());
         if !only_classes {
-            return Rules { by_class, ordered: rules.to_vec() };
+            return Rules {
+                by_class,
+                ordered: rules.to_vec(),
+            };
         }
         for class in HintClass::ALL {
             if let Some(rule) = rules.iter().find(|r| r.class.is_none_or(|c| c == class)) {
                 by_class[class as usize] = rule.outcome;
             }
         }
-        Rules { by_class, ordered: Vec::new() }
+        Rules {
+            by_class,
+            ordered: Vec::new(),
+        }
     }
 
     /// What becomes of `hint`.
@@ -261,12 +277,25 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_matches_counts() {
-        let rule = |min, max, outcome| Rule { class: None, json: Some(JsonType::Number), min_ms: min, max_ms: max, outcome };
-        let rules = Rules::new(&[rule(Some(0.0), Some(10.0), Outcome::Floor), rule(Some(5.0), None, Outcome::Error)]);
+        let rule = |min, max, outcome| Rule {
+            class: None,
+            json: Some(JsonType::Number),
+            min_ms: min,
+            max_ms: max,
+            outcome,
+        };
+        let rules = Rules::new(&[
+            rule(Some(0.0), Some(10.0), Outcome::Floor),
+            rule(Some(5.0), None, Outcome::Error),
+        ]);
         let outcome = |ms| rules.outcome(RawHint::Number(ms), RawHint::Number(ms).class());
         assert_eq!(outcome(7.0), Outcome::Floor);
         assert_eq!(outcome(11.0), Outcome::Error);
-        assert_eq!(outcome(-1.0), Outcome::Default, "what no rule matches follows the envelope");
+        assert_eq!(
+            outcome(-1.0),
+            Outcome::Default,
+            "what no rule matches follows the envelope"
+        );
     }
 
     #[test]

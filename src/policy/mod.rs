@@ -293,7 +293,11 @@ impl Policy {
                 (reading, !matches!(self.first_poll, FirstPoll::AfterWait))
             }
             Saw::Unchanged(hint) | Saw::Changed(hint) => {
-                if let OnError::BackOff { reset_on_success: true, .. } = self.errors {
+                if let OnError::BackOff {
+                    reset_on_success: true,
+                    ..
+                } = self.errors
+                {
                     state.errors = 0;
                 }
                 if matches!(saw, Saw::Changed(_)) && self.reset != Reset::Never {
@@ -308,8 +312,17 @@ impl Policy {
             Reading::Value(base, stage) => (base, stage),
         };
         if first {
-            let wait = if let FirstPoll::After(wait) = self.first_poll { wait } else { 0 };
-            return Decision::Wait(Wait { wait, cause: Stage::FirstPoll, touched: bit(Stage::FirstPoll), steps: [wait; 4] });
+            let wait = if let FirstPoll::After(wait) = self.first_poll {
+                wait
+            } else {
+                0
+            };
+            return Decision::Wait(Wait {
+                wait,
+                cause: Stage::FirstPoll,
+                touched: bit(Stage::FirstPoll),
+                steps: [wait; 4],
+            });
         }
         Decision::Wait(self.shape(state, base, stage, u))
     }
@@ -321,13 +334,24 @@ impl Policy {
         if self.reset == Reset::OnChangeOrError {
             state.waits = 0;
         }
-        let (base, stage) = if state.has_kept { (state.kept, Stage::Hint) } else { (self.default, Stage::Default) };
+        let (base, stage) = if state.has_kept {
+            (state.kept, Stage::Hint)
+        } else {
+            (self.default, Stage::Default)
+        };
         match &self.errors {
             OnError::End => Decision::End(LoopEnd::Error),
             OnError::Retry => Decision::Wait(self.shape(state, base, stage, u)),
             OnError::BackOff { waits, .. } => {
                 let wait = waits.wait(base, errors);
-                Decision::Wait(self.finish(state, [wait; 3], bit(Stage::ErrorBackoff), Stage::ErrorBackoff, self.ceiling, u))
+                Decision::Wait(self.finish(
+                    state,
+                    [wait; 3],
+                    bit(Stage::ErrorBackoff),
+                    Stage::ErrorBackoff,
+                    self.ceiling,
+                    u,
+                ))
             }
         }
     }
@@ -339,7 +363,9 @@ impl Policy {
         let hinted = matches!(stage, Stage::Hint) && !self.ceiling_cuts_hints;
         let ceiling = if hinted { FOREVER } else { self.ceiling };
         let own = match self.role {
-            Role::Floor if stage == Stage::Hint => base.max(self.default.max(self.floor).min(self.ceiling)),
+            Role::Floor if stage == Stage::Hint => {
+                base.max(self.default.max(self.floor).min(self.ceiling))
+            }
             _ => base,
         };
         let bounded = bound(own, self.floor, ceiling, &mut touched, &mut cause);
@@ -357,10 +383,22 @@ impl Policy {
     }
 
     #[inline]
-    fn finish(&self, state: &mut State, steps: [Nanos; 3], mut touched: u16, mut cause: Stage, ceiling: Nanos, u: u64) -> Wait {
+    fn finish(
+        &self,
+        state: &mut State,
+        steps: [Nanos; 3],
+        mut touched: u16,
+        mut cause: Stage,
+        ceiling: Nanos,
+        u: u64,
+    ) -> Wait {
         let backed = steps[2];
         // "For ever" has no jitter.
-        let mut wait = if backed < FOREVER { self.jitter.apply(backed, state.previous.max(backed), u) } else { FOREVER };
+        let mut wait = if backed < FOREVER {
+            self.jitter.apply(backed, state.previous.max(backed), u)
+        } else {
+            FOREVER
+        };
         if wait != backed {
             touched |= bit(Stage::Jitter);
             cause = Stage::Jitter;
@@ -376,7 +414,12 @@ impl Policy {
             wait = timed;
         }
         state.previous = wait;
-        Wait { wait, cause, touched, steps: [steps[0], steps[1], steps[2], jittered] }
+        Wait {
+            wait,
+            cause,
+            touched,
+            steps: [steps[0], steps[1], steps[2], jittered],
+        }
     }
 
     fn read_creation(&self, state: &mut State, hint: RawHint) -> Reading {
@@ -426,7 +469,9 @@ impl Policy {
             }
             Reading::Value(_, Stage::Default) => match self.absent {
                 WhenAbsent::KeepLast if state.has_kept => Reading::Value(state.kept, Stage::Hint),
-                WhenAbsent::Creation if state.has_creation => Reading::Value(state.creation, Stage::Hint),
+                WhenAbsent::Creation if state.has_creation => {
+                    Reading::Value(state.creation, Stage::Hint)
+                }
                 _ => reading,
             },
             _ => reading,
@@ -442,7 +487,11 @@ impl Policy {
         let class = hint.class();
         let ms = hint.number().unwrap_or(0.0);
         let missing = matches!(class, HintClass::Absent | HintClass::Null);
-        let replaced = if missing { Stage::Default } else { Stage::BadHint };
+        let replaced = if missing {
+            Stage::Default
+        } else {
+            Stage::BadHint
+        };
         match self.rules.outcome(hint, class) {
             Outcome::Use => Reading::Value(ms_to_ns(ms), Stage::Hint),
             Outcome::Default => Reading::Value(self.default, replaced),
@@ -451,17 +500,30 @@ impl Policy {
             Outcome::Round => changed(ms, libm::rint(ms)),
             Outcome::Truncate => changed(ms, libm::trunc(ms)),
             Outcome::Parse => match hint {
-                RawHint::Text(number) if number.is_finite() => Reading::Value(ms_to_ns(number), Stage::Hint),
+                RawHint::Text(number) if number.is_finite() => {
+                    Reading::Value(ms_to_ns(number), Stage::Hint)
+                }
                 RawHint::Number(ms) => Reading::Value(ms_to_ns(ms), Stage::Hint),
                 _ => Reading::Value(self.default, Stage::BadHint),
             },
             Outcome::WrapI32Timer => {
                 let fits = (1.0..=hint::MAX_I32_MS).contains(&ms);
-                if fits { changed(ms, libm::trunc(ms)) } else { Reading::Value(1_000_000, Stage::BadHint) }
+                if fits {
+                    changed(ms, libm::trunc(ms))
+                } else {
+                    Reading::Value(1_000_000, Stage::BadHint)
+                }
             }
             Outcome::WrapI64Ns => {
                 let wrapped = wrap_i64_ns(ms);
-                Reading::Value(wrapped, if wrapped == ms_to_ns(ms) { Stage::Hint } else { Stage::BadHint })
+                Reading::Value(
+                    wrapped,
+                    if wrapped == ms_to_ns(ms) {
+                        Stage::Hint
+                    } else {
+                        Stage::BadHint
+                    },
+                )
             }
             Outcome::Forever => Reading::Value(FOREVER, Stage::BadHint),
             Outcome::Forget => {
@@ -480,7 +542,14 @@ fn bit(stage: Stage) -> u16 {
 }
 
 fn changed(before: f64, after: f64) -> Reading {
-    Reading::Value(ms_to_ns(after), if before == after { Stage::Hint } else { Stage::BadHint })
+    Reading::Value(
+        ms_to_ns(after),
+        if before == after {
+            Stage::Hint
+        } else {
+            Stage::BadHint
+        },
+    )
 }
 
 /// `min(max(wait, floor), ceiling)`, telling which of them cut.
@@ -559,7 +628,10 @@ mod tests {
 
     #[test]
     fn a_kept_hint_outlives_answers_without_one() {
-        let policy = Policy { absent: WhenAbsent::KeepLast, ..envelope() };
+        let policy = Policy {
+            absent: WhenAbsent::KeepLast,
+            ..envelope()
+        };
         let state = &mut State::default();
         assert_eq!(wait(&policy, state, RawHint::Number(3000.0)).0, 3000);
         assert_eq!(wait(&policy, state, RawHint::Absent), (3000, Stage::Hint));
@@ -567,7 +639,10 @@ mod tests {
 
     #[test]
     fn the_first_answer_can_fix_the_interval_for_ever() {
-        let policy = Policy { read: ReadAt::FirstAnswer, ..envelope() };
+        let policy = Policy {
+            read: ReadAt::FirstAnswer,
+            ..envelope()
+        };
         let state = &mut State::default();
         policy.decide(state, Saw::Created(RawHint::Number(4000.0)), 0);
         assert_eq!(wait(&policy, state, RawHint::Absent).0, 1000);
@@ -577,14 +652,26 @@ mod tests {
     #[test]
     fn errors_back_off_on_their_own_and_start_again() {
         let waits = Backoff::geometric(Some(1000 * MS), 2.0, Some(4000 * MS));
-        let policy = Policy { errors: OnError::BackOff { waits, reset_on_success: true }, ..envelope() };
+        let policy = Policy {
+            errors: OnError::BackOff {
+                waits,
+                reset_on_success: true,
+            },
+            ..envelope()
+        };
         let state = &mut State::default();
         let mut error = || match policy.decide(state, Saw::Error, 0) {
             Decision::Wait(w) => w.wait / MS,
             Decision::End(_) => 0,
         };
-        assert_eq!([error(), error(), error(), error()], [1000, 2000, 4000, 4000]);
+        assert_eq!(
+            [error(), error(), error(), error()],
+            [1000, 2000, 4000, 4000]
+        );
         wait(&policy, state, RawHint::Absent);
-        assert_eq!(policy.decide(state, Saw::Error, 0), policy.decide(&mut State::default(), Saw::Error, 0));
+        assert_eq!(
+            policy.decide(state, Saw::Error, 0),
+            policy.decide(&mut State::default(), Saw::Error, 0)
+        );
     }
 }

@@ -46,7 +46,11 @@ impl Backoff {
         for k in 1..LEVELS {
             powers[k] = powers[k - 1] * factor;
         }
-        Backoff::Geometric { initial, powers, cap: cap.unwrap_or(FOREVER) }
+        Backoff::Geometric {
+            initial,
+            powers,
+            cap: cap.unwrap_or(FOREVER),
+        }
     }
 
     /// A table of (how many waits, each how long).
@@ -64,12 +68,18 @@ impl Backoff {
     pub fn wait(&self, base: Nanos, k: u32) -> Nanos {
         match self {
             Backoff::None => base,
-            Backoff::Geometric { initial, powers, cap } => {
+            Backoff::Geometric {
+                initial,
+                powers,
+                cap,
+            } => {
                 let first = initial.unwrap_or(base);
                 let grown = first as f64 * powers[(k as usize).min(LEVELS - 1)];
                 (grown as u64).min(*cap)
             }
-            Backoff::Additive { step, cap } => base.saturating_add(step.saturating_mul(k as u64)).min(*cap),
+            Backoff::Additive { step, cap } => {
+                base.saturating_add(step.saturating_mul(k as u64)).min(*cap)
+            }
             Backoff::Steps(steps) => {
                 let step = steps.iter().find(|s| k < s.until).or(steps.last());
                 step.map_or(base, |s| s.wait)
@@ -114,7 +124,9 @@ fn part(span: Nanos, u: u64) -> Nanos {
 impl Jitter {
     /// Proportional jitter of ± `share` (0 to 1).
     pub fn proportional(share: f64) -> Self {
-        Jitter::Proportional { share_q32: libm::round(share * 4_294_967_296.0) as u64 }
+        Jitter::Proportional {
+            share_q32: libm::round(share * 4_294_967_296.0) as u64,
+        }
     }
 
     /// Does it draw at all?
@@ -167,7 +179,13 @@ pub struct Timer {
 
 impl Timer {
     /// A perfect timer.
-    pub const PERFECT: Timer = Timer { quantum: 0, minimum: 0, maximum: FOREVER, beyond: FOREVER, overhead: 0 };
+    pub const PERFECT: Timer = Timer {
+        quantum: 0,
+        minimum: 0,
+        maximum: FOREVER,
+        beyond: FOREVER,
+        overhead: 0,
+    };
 
     /// The wait that the timer does, before its overhead.
     #[inline]
@@ -175,7 +193,11 @@ impl Timer {
         if wait > self.maximum {
             return self.beyond;
         }
-        let cut = if self.quantum > 1 { wait - wait % self.quantum } else { wait };
+        let cut = if self.quantum > 1 {
+            wait - wait % self.quantum
+        } else {
+            wait
+        };
         cut.max(self.minimum)
     }
 }
@@ -190,7 +212,10 @@ mod tests {
         let backoff = Backoff::geometric(Some(15 * S), 2.0, Some(120 * S));
         let waits: Vec<u64> = (0..6).map(|k| backoff.wait(7, k) / S).collect();
         assert_eq!(waits, [15, 30, 60, 120, 120, 120]);
-        assert_eq!(Backoff::geometric(None, 2.0, None).wait(S, 4_000_000), FOREVER.min((S as f64 * 2f64.powi(63)) as u64));
+        assert_eq!(
+            Backoff::geometric(None, 2.0, None).wait(S, 4_000_000),
+            FOREVER.min((S as f64 * 2f64.powi(63)) as u64)
+        );
     }
 
     #[test]
@@ -220,7 +245,13 @@ mod tests {
     #[test]
     fn a_32_bit_timer_turns_never_into_a_flood() {
         let ms = 1_000_000;
-        let node = Timer { quantum: ms, minimum: ms, maximum: 2_147_483_647 * ms, beyond: ms, overhead: 0 };
+        let node = Timer {
+            quantum: ms,
+            minimum: ms,
+            maximum: 2_147_483_647 * ms,
+            beyond: ms,
+            overhead: 0,
+        };
         assert_eq!(node.apply(2_147_483_648 * ms), ms);
         assert_eq!(node.apply(1_900_000), ms);
         assert_eq!(node.apply(0), ms);

@@ -8,8 +8,8 @@ use super::fields::Reader;
 use super::tree::Node;
 use super::units::MS;
 use super::written::{
-    Arrivals, Backoff, Conflict, Drawn, Hint, HintRef, OnError, Outcome, Policy, Role, Scenario, Server, StepStart, Tenant, Wire,
-    check_weights,
+    Arrivals, Backoff, Conflict, Drawn, Hint, HintRef, OnError, Outcome, Policy, Role, Scenario,
+    Server, StepStart, Tenant, Wire, check_weights,
 };
 use crate::catalogue;
 
@@ -53,7 +53,11 @@ pub fn each_empirical(scenario: &Scenario, each: &mut impl FnMut(&Empirical)) {
         visit(&server.delay, each);
     }
     for hint in scenario.hint.values() {
-        let wires = hint.mix.iter().map(|p| &p.wire).chain(hint.steps.iter().map(|s| &s.wire));
+        let wires = hint
+            .mix
+            .iter()
+            .map(|p| &p.wire)
+            .chain(hint.steps.iter().map(|s| &s.wire));
         for wire in wires {
             if let Wire::Ms(ms) = wire {
                 visit(ms, each);
@@ -100,7 +104,14 @@ impl Check<'_> {
         }
     }
 
-    fn error(&self, reader: &mut Reader, path: &str, wrong: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
+    fn error(
+        &self,
+        reader: &mut Reader,
+        path: &str,
+        wrong: impl Into<String>,
+        found: impl Into<String>,
+        right: impl Into<String>,
+    ) {
         let place = self.place(path);
         reader.within(path, |reader| reader.error(&place, wrong, found, right));
     }
@@ -108,27 +119,63 @@ impl Check<'_> {
     fn run(&self, reader: &mut Reader) {
         let scenario = self.scenario;
         if scenario.server.is_empty() {
-            self.error(reader, "server", "there is no server", "no [[server]]", "add [[server]] with a name");
+            self.error(
+                reader,
+                "server",
+                "there is no server",
+                "no [[server]]",
+                "add [[server]] with a name",
+            );
         }
         if scenario.tenant.is_empty() {
-            self.error(reader, "tenant", "there is no tenant", "no [[tenant]]", "add [[tenant]] with name, arrivals, duration, servers and policy");
+            self.error(
+                reader,
+                "tenant",
+                "there is no tenant",
+                "no [[tenant]]",
+                "add [[tenant]] with name, arrivals, duration, servers and policy",
+            );
         }
         let horizon = scenario.run.horizon.0;
         if scenario.run.warm_up >= horizon {
             let found = format!("{} of {horizon}", scenario.run.warm_up);
-            self.error(reader, "run.warm_up", "the warm-up leaves nothing to observe", found, "make it shorter than the horizon");
+            self.error(
+                reader,
+                "run.warm_up",
+                "the warm-up leaves nothing to observe",
+                found,
+                "make it shorter than the horizon",
+            );
         }
         let members: u64 = scenario.tenant.iter().map(|t| u64::from(t.count.0)).sum();
         if members > MAX_MEMBERS {
-            self.error(reader, "tenant", "too many tenants for one run", format!("{members}"), format!("at most {MAX_MEMBERS}: scale the fleet down, and the results up"));
+            self.error(
+                reader,
+                "tenant",
+                "too many tenants for one run",
+                format!("{members}"),
+                format!("at most {MAX_MEMBERS}: scale the fleet down, and the results up"),
+            );
         }
         let pairs = scenario.server.len() * scenario.tenant.len();
         if pairs > MAX_PAIRS {
-            self.error(reader, "tenant", "too many classes for one run", format!("{pairs} pairs of tenant and server classes"), format!("at most {MAX_PAIRS}: use `count` for those that are alike"));
+            self.error(
+                reader,
+                "tenant",
+                "too many classes for one run",
+                format!("{pairs} pairs of tenant and server classes"),
+                format!("at most {MAX_PAIRS}: use `count` for those that are alike"),
+            );
         }
         let windows = horizon.0.div_ceil(100 * MS).saturating_mul(pairs as u64);
         if windows > MAX_WINDOWS {
-            self.error(reader, "run.horizon", "too many rate windows for one run", format!("{windows} windows of 100 ms over all pairs of classes"), "make the horizon shorter, or use fewer classes");
+            self.error(
+                reader,
+                "run.horizon",
+                "too many rate windows for one run",
+                format!("{windows} windows of 100 ms over all pairs of classes"),
+                "make the horizon shorter, or use fewer classes",
+            );
         }
         for kind in ["server", "tenant"] {
             let names: Vec<&str> = match kind {
@@ -139,10 +186,24 @@ impl Check<'_> {
             for (i, name) in names.iter().enumerate() {
                 let path = format!("{kind}.{i}.name");
                 if !seen.insert(*name) {
-                    self.error(reader, &path, format!("two of [[{kind}]] are called \"{name}\""), "the same name again", "give each its own name");
+                    self.error(
+                        reader,
+                        &path,
+                        format!("two of [[{kind}]] are called \"{name}\""),
+                        "the same name again",
+                        "give each its own name",
+                    );
                 }
-                if name.is_empty() || name.contains(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')) {
-                    self.error(reader, &path, "not a usable name", format!("{name:?}"), "use letters, digits, - and _, so that it can stand in paths and columns");
+                if name.is_empty()
+                    || name.contains(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'))
+                {
+                    self.error(
+                        reader,
+                        &path,
+                        "not a usable name",
+                        format!("{name:?}"),
+                        "use letters, digits, - and _, so that it can stand in paths and columns",
+                    );
                 }
             }
         }
@@ -154,7 +215,13 @@ impl Check<'_> {
         {
             let path = format!("server.{}.hint", server.name);
             let known: Vec<&str> = self.scenario.hint.keys().map(String::as_str).collect();
-            self.error(reader, &path, format!("there is no [hint.{name}]"), "unknown hint", suggestion(name, &known, "hints"));
+            self.error(
+                reader,
+                &path,
+                format!("there is no [hint.{name}]"),
+                "unknown hint",
+                suggestion(name, &known, "hints"),
+            );
         }
     }
 
@@ -162,29 +229,75 @@ impl Check<'_> {
         let path = format!("hint.{name}");
         let mixed = matches!(hint.drawn, Drawn::PerTask | Drawn::PerAnswer);
         if mixed && !hint.steps.is_empty() {
-            self.error(reader, &format!("{path}.steps"), "steps need drawn = \"by_age\", \"by_progress\" or \"by_load\"", "drawn per task or per answer", "say what the steps follow, or use mix");
+            self.error(
+                reader,
+                &format!("{path}.steps"),
+                "steps need drawn = \"by_age\", \"by_progress\" or \"by_load\"",
+                "drawn per task or per answer",
+                "say what the steps follow, or use mix",
+            );
         }
         if mixed && hint.mix.is_empty() {
-            self.error(reader, &path, "the mixture is empty", "no mix", "add mix = [{ weight = 1, value = 1000 }]");
+            self.error(
+                reader,
+                &path,
+                "the mixture is empty",
+                "no mix",
+                "add mix = [{ weight = 1, value = 1000 }]",
+            );
         } else if mixed {
-            check_weights(hint.mix.iter().map(|p| &p.weight), self.tree.find(&format!("{path}.mix")), reader);
+            check_weights(
+                hint.mix.iter().map(|p| &p.weight),
+                self.tree.find(&format!("{path}.mix")),
+                reader,
+            );
         }
         if mixed {
             return;
         }
         if !hint.mix.is_empty() {
-            self.error(reader, &format!("{path}.mix"), "a mixture needs drawn = \"per_task\" or \"per_answer\"", "drawn by steps", "use steps = [{ from = …, value = … }]");
+            self.error(
+                reader,
+                &format!("{path}.mix"),
+                "a mixture needs drawn = \"per_task\" or \"per_answer\"",
+                "drawn by steps",
+                "use steps = [{ from = …, value = … }]",
+            );
         }
         if hint.steps.is_empty() {
-            self.error(reader, &path, "there are no steps", "no steps", "add steps = [{ from = …, value = … }]");
+            self.error(
+                reader,
+                &path,
+                "there are no steps",
+                "no steps",
+                "add steps = [{ from = …, value = … }]",
+            );
         }
         for (i, step) in hint.steps.iter().enumerate() {
             let at = format!("{path}.steps.{i}.from");
             match (&hint.drawn, step.from) {
-                (Drawn::ByAge, StepStart::Number(x)) => self.error(reader, &at, "an age is a duration", format!("{x}"), "write it as in \"10s\""),
+                (Drawn::ByAge, StepStart::Number(x)) => self.error(
+                    reader,
+                    &at,
+                    "an age is a duration",
+                    format!("{x}"),
+                    "write it as in \"10s\"",
+                ),
                 (Drawn::ByProgress, StepStart::Number(x)) if x <= 1.0 => {}
-                (Drawn::ByProgress, _) => self.error(reader, &at, "progress is a number from 0 to 1", "not a share", "write it as in 0.5"),
-                (Drawn::ByLoad, StepStart::Age(_)) => self.error(reader, &at, "a load is a number of tasks", "a duration", "write it as in 100"),
+                (Drawn::ByProgress, _) => self.error(
+                    reader,
+                    &at,
+                    "progress is a number from 0 to 1",
+                    "not a share",
+                    "write it as in 0.5",
+                ),
+                (Drawn::ByLoad, StepStart::Age(_)) => self.error(
+                    reader,
+                    &at,
+                    "a load is a number of tasks",
+                    "a duration",
+                    "write it as in 100",
+                ),
                 _ => {}
             }
             let before = i.checked_sub(1).map(|j| hint.steps[j].from);
@@ -194,41 +307,96 @@ impl Check<'_> {
                 _ => false,
             };
             if falls {
-                self.error(reader, &at, "steps must rise", "not above the step before", "put them in order");
+                self.error(
+                    reader,
+                    &at,
+                    "steps must rise",
+                    "not above the step before",
+                    "put them in order",
+                );
             }
         }
     }
 
     fn tenant(&self, tenant: &Tenant, reader: &mut Reader) {
         let path = format!("tenant.{}", tenant.name);
-        let servers: Vec<&str> = self.scenario.server.iter().map(|s| s.name.as_str()).collect();
-        for name in tenant.servers.keys().filter(|n| !servers.contains(&n.as_str())) {
-            self.error(reader, &format!("{path}.servers.{name}"), format!("there is no server \"{name}\""), "unknown server", suggestion(name, &servers, "servers"));
+        let servers: Vec<&str> = self
+            .scenario
+            .server
+            .iter()
+            .map(|s| s.name.as_str())
+            .collect();
+        for name in tenant
+            .servers
+            .keys()
+            .filter(|n| !servers.contains(&n.as_str()))
+        {
+            self.error(
+                reader,
+                &format!("{path}.servers.{name}"),
+                format!("there is no server \"{name}\""),
+                "unknown server",
+                suggestion(name, &servers, "servers"),
+            );
         }
         let at = |key: &str| self.tree.find(&format!("{path}.{key}"));
         if tenant.servers.is_empty() {
-            self.error(reader, &format!("{path}.servers"), "its tasks need a server", "no servers", "write servers = { NAME = 1 }");
+            self.error(
+                reader,
+                &format!("{path}.servers"),
+                "its tasks need a server",
+                "no servers",
+                "write servers = { NAME = 1 }",
+            );
         } else {
-            reader.within(&path, |r| r.within("servers", |r| check_weights(tenant.servers.values(), at("servers"), r)));
+            reader.within(&path, |r| {
+                r.within("servers", |r| {
+                    check_weights(tenant.servers.values(), at("servers"), r)
+                })
+            });
         }
-        let ends = [&tenant.ends.completed, &tenant.ends.failed, &tenant.ends.cancelled];
-        reader.within(&path, |r| r.within("ends", |r| check_weights(ends.into_iter(), at("ends"), r)));
+        let ends = [
+            &tenant.ends.completed,
+            &tenant.ends.failed,
+            &tenant.ends.cancelled,
+        ];
+        reader.within(&path, |r| {
+            r.within("ends", |r| check_weights(ends.into_iter(), at("ends"), r))
+        });
         let policies: Vec<&str> = self.scenario.policy.keys().map(String::as_str).collect();
         if !self.scenario.policy.contains_key(&tenant.policy) {
-            self.error(reader, &format!("{path}.policy"), format!("there is no [policy.{}]", tenant.policy), "unknown policy", suggestion(&tenant.policy, &policies, "policies"));
+            self.error(
+                reader,
+                &format!("{path}.policy"),
+                format!("there is no [policy.{}]", tenant.policy),
+                "unknown policy",
+                suggestion(&tenant.policy, &policies, "policies"),
+            );
         }
         if let Some(abort) = &tenant.abort
             && abort.after.is_none()
             && abort.shutdown_at.is_none()
             && abort.deadline.is_none()
         {
-            self.error(reader, &format!("{path}.abort"), "an abort needs a time", "none of after, shutdown_at, deadline", "as in abort = { probability = 0.1, after = \"20s\" }");
+            self.error(
+                reader,
+                &format!("{path}.abort"),
+                "an abort needs a time",
+                "none of after, shutdown_at, deadline",
+                "as in abort = { probability = 0.1, after = \"20s\" }",
+            );
         }
         if let Arrivals::OnOff(on_off) = &tenant.arrivals
             && let (Kind::Constant(on), Kind::Constant(off)) = (&on_off.on.kind, &on_off.off.kind)
             && on.0 + off.0 == 0
         {
-            self.error(reader, &format!("{path}.arrivals"), "on and off are both zero", "a cycle without length", "make at least one of them longer");
+            self.error(
+                reader,
+                &format!("{path}.arrivals"),
+                "on and off are both zero",
+                "a cycle without length",
+                "make at least one of them longer",
+            );
         }
     }
 
@@ -246,28 +414,65 @@ impl Check<'_> {
                 Conflict::CeilingWins => reader.within(&at("ceiling"), |r| r.warning(&place, wrong, "the ceiling wins: the floor has no effect", "")),
             }
         }
-        if policy.role == Role::RampCeiling && !matches!(&policy.backoff, Backoff::Geometric(g) if g.initial.is_some()) {
-            self.error(reader, &at("role"), "a ramp needs its own start", "no backoff with `initial`", "add backoff = { geometric = { initial = \"20ms\", factor = 2 } }");
+        if policy.role == Role::RampCeiling
+            && !matches!(&policy.backoff, Backoff::Geometric(g) if g.initial.is_some())
+        {
+            self.error(
+                reader,
+                &at("role"),
+                "a ramp needs its own start",
+                "no backoff with `initial`",
+                "add backoff = { geometric = { initial = \"20ms\", factor = 2 } }",
+            );
         }
         if let Backoff::Steps(steps) = &policy.backoff
             && steps.is_empty()
         {
-            self.error(reader, &at("backoff"), "the table has no steps", "empty", "as in { steps = [{ waits = 6, wait = \"10s\" }] }");
+            self.error(
+                reader,
+                &at("backoff"),
+                "the table has no steps",
+                "empty",
+                "as in { steps = [{ waits = 6, wait = \"10s\" }] }",
+            );
         }
         if let Some(maximum) = policy.timer.maximum
             && maximum.0 < policy.timer.minimum
         {
-            self.error(reader, &at("timer.maximum"), "the timer's maximum is below its minimum", format!("{}", maximum.0), format!("at least {}", policy.timer.minimum));
+            self.error(
+                reader,
+                &at("timer.maximum"),
+                "the timer's maximum is below its minimum",
+                format!("{}", maximum.0),
+                format!("at least {}", policy.timer.minimum),
+            );
         }
         for (i, rule) in policy.rules.iter().enumerate() {
             let at = format!("{path}.rules.{i}");
-            if rule.class.is_none() && rule.json.is_none() && rule.min.is_none() && rule.max.is_none() && i + 1 < policy.rules.len() {
-                self.error(reader, &at, "a rule without conditions matches everything", "the rules after it never count", "put it last");
+            if rule.class.is_none()
+                && rule.json.is_none()
+                && rule.min.is_none()
+                && rule.max.is_none()
+                && i + 1 < policy.rules.len()
+            {
+                self.error(
+                    reader,
+                    &at,
+                    "a rule without conditions matches everything",
+                    "the rules after it never count",
+                    "put it last",
+                );
             }
             if let (Some(min), Some(max)) = (rule.min, rule.max)
                 && min > max
             {
-                self.error(reader, &at, "`max` is below `min`", "matches nothing", "swap them");
+                self.error(
+                    reader,
+                    &at,
+                    "`max` is below `min`",
+                    "matches nothing",
+                    "swap them",
+                );
             }
             let unbounded = match rule.then {
                 Outcome::Floor => policy.floor.is_none().then_some("floor"),
@@ -275,11 +480,23 @@ impl Check<'_> {
                 _ => None,
             };
             if let Some(bound) = unbounded {
-                self.error(reader, &format!("{at}.then"), format!("the policy has no {bound}"), format!("uses the {bound}"), format!("add {bound} = …, or choose another outcome"));
+                self.error(
+                    reader,
+                    &format!("{at}.then"),
+                    format!("the policy has no {bound}"),
+                    format!("uses the {bound}"),
+                    format!("add {bound} = …, or choose another outcome"),
+                );
             }
         }
         if policy.on_error == OnError::End && policy.error_backoff.is_some() {
-            self.error(reader, &at("error_backoff"), "the loop ends on an error", "never used", "drop it, or write on_error = \"retry\"");
+            self.error(
+                reader,
+                &at("error_backoff"),
+                "the loop ends on an error",
+                "never used",
+                "drop it, or write on_error = \"retry\"",
+            );
         }
     }
 
@@ -292,17 +509,35 @@ impl Check<'_> {
                     Some(near) => format!("did you mean \"{near}\"?"),
                     None => "metrics are named as in summary.csv, such as completion_latency_p99_ms or tasks_get_rate_mean_per_s".into(),
                 };
-                self.error(reader, &format!("{path}.metric"), format!("there is no metric \"{}\"", objective.metric), "unknown metric", help);
+                self.error(
+                    reader,
+                    &format!("{path}.metric"),
+                    format!("there is no metric \"{}\"", objective.metric),
+                    "unknown metric",
+                    help,
+                );
             }
             let groups = groups(self.scenario);
             if !groups.contains(&objective.over) {
                 let known: Vec<&str> = groups.iter().map(String::as_str).collect();
-                self.error(reader, &format!("{path}.over"), format!("there is no group \"{}\"", objective.over), "unknown group", suggestion(&objective.over, &known, "groups"));
+                self.error(
+                    reader,
+                    &format!("{path}.over"),
+                    format!("there is no group \"{}\"", objective.over),
+                    "unknown group",
+                    suggestion(&objective.over, &known, "groups"),
+                );
             }
             if let (Some(min), Some(max)) = (objective.min, objective.max)
                 && min > max
             {
-                self.error(reader, &path, "`max` is below `min`", "cannot be met", "swap them");
+                self.error(
+                    reader,
+                    &path,
+                    "`max` is below `min`",
+                    "cannot be met",
+                    "swap them",
+                );
             }
         }
     }
@@ -310,8 +545,16 @@ impl Check<'_> {
 
 /// The groups that results are given for: the fleet, each tenant class, each server class.
 pub fn groups(scenario: &Scenario) -> Vec<String> {
-    let mut tenants: Vec<String> = scenario.tenant.iter().map(|t| format!("tenant.{}", t.name)).collect();
-    let mut servers: Vec<String> = scenario.server.iter().map(|s| format!("server.{}", s.name)).collect();
+    let mut tenants: Vec<String> = scenario
+        .tenant
+        .iter()
+        .map(|t| format!("tenant.{}", t.name))
+        .collect();
+    let mut servers: Vec<String> = scenario
+        .server
+        .iter()
+        .map(|s| format!("server.{}", s.name))
+        .collect();
     tenants.sort();
     servers.sort();
     [vec!["fleet".to_string()], tenants, servers].concat()

@@ -64,7 +64,11 @@ impl std::error::Error for Rejected {}
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&render(&self.sources, &self.diagnostics))?;
-        let errors = self.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+        let errors = self
+            .diagnostics
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count();
         let plural = if errors == 1 { "" } else { "s" };
         write!(f, "{errors} error{plural} in {}", self.sources[0].name)
     }
@@ -84,10 +88,14 @@ pub fn render(sources: &[Source], diagnostics: &[Diagnostic]) -> String {
         let end = source.text.len();
         let span = diagnostic.place.span.start.min(end)..diagnostic.place.span.end.min(end);
         // A table that spans many lines is marked by its first line only.
-        let first_line = source.text[span.clone()].find('\n').map_or(span.end, |n| span.start + n);
-        let snippet = Snippet::source(&source.text)
-            .path(&source.name)
-            .annotation(AnnotationKind::Primary.span(span.start..first_line).label(&diagnostic.label));
+        let first_line = source.text[span.clone()]
+            .find('\n')
+            .map_or(span.end, |n| span.start + n);
+        let snippet = Snippet::source(&source.text).path(&source.name).annotation(
+            AnnotationKind::Primary
+                .span(span.start..first_line)
+                .label(&diagnostic.label),
+        );
         let mut group: Group<'_> = level.primary_title(&diagnostic.message).element(snippet);
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help));

@@ -64,9 +64,17 @@ pub enum Kind<U: Unit> {
     /// Normal, truncated to the bounds.
     Normal { mean: U, sd: U },
     /// Log-normal: ln X has mean ln(median) and standard deviation sigma.
-    Lognormal { median: f64, sigma: f64, written: Written<U> },
+    Lognormal {
+        median: f64,
+        sigma: f64,
+        written: Written<U>,
+    },
     /// Gamma: mean = shape × scale.
-    Gamma { shape: f64, scale: f64, written: Written<U> },
+    Gamma {
+        shape: f64,
+        scale: f64,
+        written: Written<U>,
+    },
     /// Weibull.
     Weibull { scale: U, shape: Positive },
     /// Pareto (type I): smallest value, tail exponent.
@@ -100,13 +108,26 @@ pub struct Empirical {
 }
 
 const KINDS: &[&str] = &[
-    "constant", "uniform", "exponential", "normal", "lognormal", "gamma", "weibull", "pareto", "mixture", "empirical",
+    "constant",
+    "uniform",
+    "exponential",
+    "normal",
+    "lognormal",
+    "gamma",
+    "weibull",
+    "pareto",
+    "mixture",
+    "empirical",
 ];
 
 impl<U: Unit> Distribution<U> {
     /// Always `value`.
     pub fn constant(value: U) -> Self {
-        Distribution { kind: Kind::Constant(value), min: None, max: None }
+        Distribution {
+            kind: Kind::Constant(value),
+            min: None,
+            max: None,
+        }
     }
 
     fn parameter<T: Field>(node: &Node, key: &str, reader: &mut Reader) -> Option<T> {
@@ -120,7 +141,10 @@ impl<U: Unit> Distribution<U> {
     }
 
     fn parameters(node: &Node, keys: &[&str], reader: &mut Reader) -> Option<()> {
-        let entries = reader.table(node, &format!("write {{ {} }}", keys.join(" = …, ") + " = …"))?;
+        let entries = reader.table(
+            node,
+            &format!("write {{ {} }}", keys.join(" = …, ") + " = …"),
+        )?;
         reader.unknown_keys(entries, keys);
         Some(())
     }
@@ -131,17 +155,30 @@ impl<U: Unit> Distribution<U> {
                 return Some(x);
             }
             let place = &node.get(key).unwrap_or(node).place;
-            reader.error(place, format!("`{key}` must be above zero"), "not above zero", "");
+            reader.error(
+                place,
+                format!("`{key}` must be above zero"),
+                "not above zero",
+                "",
+            );
             None
         };
         match key {
             "constant" => U::read(node, reader).map(Kind::Constant),
             "uniform" => {
                 Self::parameters(node, &["low", "high"], reader)?;
-                let (low, high) = (Self::parameter::<U>(node, "low", reader), Self::parameter::<U>(node, "high", reader));
+                let (low, high) = (
+                    Self::parameter::<U>(node, "low", reader),
+                    Self::parameter::<U>(node, "high", reader),
+                );
                 let (low, high) = (low?, high?);
                 if low.inner() > high.inner() {
-                    reader.error(&node.place, "`high` is below `low`", "an empty range", "swap them");
+                    reader.error(
+                        &node.place,
+                        "`high` is below `low`",
+                        "an empty range",
+                        "swap them",
+                    );
                     return None;
                 }
                 Some(Kind::Uniform { low, high })
@@ -149,23 +186,43 @@ impl<U: Unit> Distribution<U> {
             "exponential" => {
                 Self::parameters(node, &["mean"], reader)?;
                 let mean = Self::parameter(node, "mean", reader)?;
-                Some(Kind::Exponential { mean: positive(mean, "mean", reader)? })
+                Some(Kind::Exponential {
+                    mean: positive(mean, "mean", reader)?,
+                })
             }
             "normal" => {
                 Self::parameters(node, &["mean", "sd"], reader)?;
-                let (mean, sd) = (Self::parameter(node, "mean", reader), Self::parameter(node, "sd", reader));
-                Some(Kind::Normal { mean: mean?, sd: positive(sd?, "sd", reader)? })
+                let (mean, sd) = (
+                    Self::parameter(node, "mean", reader),
+                    Self::parameter(node, "sd", reader),
+                );
+                Some(Kind::Normal {
+                    mean: mean?,
+                    sd: positive(sd?, "sd", reader)?,
+                })
             }
             "lognormal" | "gamma" => Self::read_two_ways(key, node, reader),
             "weibull" => {
                 Self::parameters(node, &["scale", "shape"], reader)?;
-                let (scale, shape) = (Self::parameter(node, "scale", reader), Self::parameter(node, "shape", reader));
-                Some(Kind::Weibull { scale: positive(scale?, "scale", reader)?, shape: shape? })
+                let (scale, shape) = (
+                    Self::parameter(node, "scale", reader),
+                    Self::parameter(node, "shape", reader),
+                );
+                Some(Kind::Weibull {
+                    scale: positive(scale?, "scale", reader)?,
+                    shape: shape?,
+                })
             }
             "pareto" => {
                 Self::parameters(node, &["smallest", "shape"], reader)?;
-                let (smallest, shape) = (Self::parameter(node, "smallest", reader), Self::parameter(node, "shape", reader));
-                Some(Kind::Pareto { smallest: positive(smallest?, "smallest", reader)?, shape: shape? })
+                let (smallest, shape) = (
+                    Self::parameter(node, "smallest", reader),
+                    Self::parameter(node, "shape", reader),
+                );
+                Some(Kind::Pareto {
+                    smallest: positive(smallest?, "smallest", reader)?,
+                    shape: shape?,
+                })
             }
             "mixture" => Self::read_mixture(node, reader).map(Kind::Mixture),
             _ => read_empirical(node, reader, U::from_column, U::SIGNED).map(Kind::Empirical),
@@ -173,14 +230,33 @@ impl<U: Unit> Distribution<U> {
     }
 
     fn read_two_ways(key: &str, node: &Node, reader: &mut Reader) -> Option<Kind<U>> {
-        let (first, second) = if key == "lognormal" { ("median", "sigma") } else { ("scale", "shape") };
+        let (first, second) = if key == "lognormal" {
+            ("median", "sigma")
+        } else {
+            ("scale", "shape")
+        };
         let by_mean = node.get("mean").is_some() || node.get("cv").is_some();
-        let keys = if by_mean { ["mean", "cv"] } else { [first, second] };
+        let keys = if by_mean {
+            ["mean", "cv"]
+        } else {
+            [first, second]
+        };
         let all = [first, second, "mean", "cv"];
-        let entries = reader.table(node, &format!("write {{ {first} = …, {second} = … }} or {{ mean = …, cv = … }}"))?;
+        let entries = reader.table(
+            node,
+            &format!("write {{ {first} = …, {second} = … }} or {{ mean = …, cv = … }}"),
+        )?;
         reader.unknown_keys(entries, &all);
-        if let Some((stray, _)) = entries.iter().find(|(k, _)| all.contains(&k.name.as_str()) && !keys.contains(&k.name.as_str())) {
-            reader.error(&stray.place, format!("`{}` does not go with mean and cv", stray.name), "given twice", format!("give {first} and {second}, or mean and cv"));
+        if let Some((stray, _)) = entries
+            .iter()
+            .find(|(k, _)| all.contains(&k.name.as_str()) && !keys.contains(&k.name.as_str()))
+        {
+            reader.error(
+                &stray.place,
+                format!("`{}` does not go with mean and cv", stray.name),
+                "given twice",
+                format!("give {first} and {second}, or mean and cv"),
+            );
             return None;
         }
         let size = Self::parameter::<U>(node, keys[0], reader);
@@ -188,28 +264,57 @@ impl<U: Unit> Distribution<U> {
         let (size, spread) = (size?, spread?.0);
         if size.inner() <= 0.0 {
             let place = &node.get(keys[0]).unwrap_or(node).place;
-            reader.error(place, format!("`{}` must be above zero", keys[0]), "not above zero", "");
+            reader.error(
+                place,
+                format!("`{}` must be above zero", keys[0]),
+                "not above zero",
+                "",
+            );
             return None;
         }
-        let written = if by_mean { Written::MeanCv(size, spread) } else { Written::Natural(size, spread) };
+        let written = if by_mean {
+            Written::MeanCv(size, spread)
+        } else {
+            Written::Natural(size, spread)
+        };
         let size = size.inner();
         Some(match (key, by_mean) {
-            ("lognormal", false) => Kind::Lognormal { median: size, sigma: spread, written },
+            ("lognormal", false) => Kind::Lognormal {
+                median: size,
+                sigma: spread,
+                written,
+            },
             ("lognormal", true) => {
                 let variance = libm::log1p(spread * spread);
-                Kind::Lognormal { median: size / libm::sqrt(1.0 + spread * spread), sigma: libm::sqrt(variance), written }
+                Kind::Lognormal {
+                    median: size / libm::sqrt(1.0 + spread * spread),
+                    sigma: libm::sqrt(variance),
+                    written,
+                }
             }
-            (_, false) => Kind::Gamma { shape: spread, scale: size, written },
+            (_, false) => Kind::Gamma {
+                shape: spread,
+                scale: size,
+                written,
+            },
             (_, true) => {
                 let shape = 1.0 / (spread * spread);
-                Kind::Gamma { shape, scale: size / shape, written }
+                Kind::Gamma {
+                    shape,
+                    scale: size / shape,
+                    written,
+                }
             }
         })
     }
 
     fn read_mixture(node: &Node, reader: &mut Reader) -> Option<Vec<(Weight, Self)>> {
         let Value::Array(items) = &node.value else {
-            reader.mismatch(node, "a list", "write mixture = [{ weight = 3, of = \"1s\" }, …]");
+            reader.mismatch(
+                node,
+                "a list",
+                "write mixture = [{ weight = 3, of = \"1s\" }, …]",
+            );
             return None;
         };
         let parts: Vec<Option<(Weight, Self)>> = items
@@ -233,7 +338,12 @@ impl<U: Unit> Distribution<U> {
 pub fn weights_sum(weights: impl Iterator<Item = f64>, node: &Node, reader: &mut Reader) -> bool {
     let sum: f64 = weights.sum();
     if !(sum > 0.0 && sum.is_finite()) {
-        reader.error(&node.place, "the weights sum to zero", "nothing could be drawn", "give at least one of them a weight above 0");
+        reader.error(
+            &node.place,
+            "the weights sum to zero",
+            "nothing could be drawn",
+            "give at least one of them a weight above 0",
+        );
         return false;
     }
     true
@@ -243,27 +353,46 @@ impl<U: Unit> Field for Distribution<U> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let Value::Table(entries) = &node.value else {
             if let Value::Array(_) | Value::Boolean(_) = node.value {
-                reader.mismatch(node, "a distribution", "write a constant, or a table such as { exponential = { mean = … } }");
+                reader.mismatch(
+                    node,
+                    "a distribution",
+                    "write a constant, or a table such as { exponential = { mean = … } }",
+                );
                 return None;
             }
             return U::read(node, reader).map(Self::constant);
         };
         let bound = |key: &str, reader: &mut Reader| -> Result<Option<U>, ()> {
             match node.get(key) {
-                Some(value) => reader.within(key, |reader| U::read(value, reader)).map(Some).ok_or(()),
+                Some(value) => reader
+                    .within(key, |reader| U::read(value, reader))
+                    .map(Some)
+                    .ok_or(()),
                 None => Ok(None),
             }
         };
         let (min, max) = (bound("min", reader), bound("max", reader));
-        let kinds: Vec<_> = entries.iter().filter(|(k, _)| k.name != "min" && k.name != "max").cloned().collect();
-        let only = Node { value: Value::Table(kinds), place: node.place.clone() };
+        let kinds: Vec<_> = entries
+            .iter()
+            .filter(|(k, _)| k.name != "min" && k.name != "max")
+            .cloned()
+            .collect();
+        let only = Node {
+            value: Value::Table(kinds),
+            place: node.place.clone(),
+        };
         let (key, value) = choose(&only, reader, &[], KINDS)?;
         let kind = reader.within(key, |reader| Self::read_kind(key, value, reader));
         let (kind, min, max) = (kind?, min.ok()?, max.ok()?);
         if let (Some(low), Some(high)) = (min, max)
             && low.inner() > high.inner()
         {
-            reader.error(&node.place, "`max` is below `min`", "an empty range", "swap them");
+            reader.error(
+                &node.place,
+                "`max` is below `min`",
+                "an empty range",
+                "swap them",
+            );
             return None;
         }
         Some(Distribution { kind, min, max })
@@ -271,44 +400,92 @@ impl<U: Unit> Field for Distribution<U> {
 
     fn write(&self) -> Option<toml::Value> {
         let table = |entries: Vec<(&str, Option<toml::Value>)>| {
-            toml::Value::Table(entries.into_iter().filter_map(|(k, v)| Some((k.to_string(), v?))).collect())
+            toml::Value::Table(
+                entries
+                    .into_iter()
+                    .filter_map(|(k, v)| Some((k.to_string(), v?)))
+                    .collect(),
+            )
         };
         let float = |x: f64| Some(toml::Value::Float(x));
         let (key, value) = match &self.kind {
-            Kind::Constant(value) if self.min.is_none() && self.max.is_none() => return value.write(),
+            Kind::Constant(value) if self.min.is_none() && self.max.is_none() => {
+                return value.write();
+            }
             Kind::Constant(value) => ("constant", value.write()?),
-            Kind::Uniform { low, high } => ("uniform", table(vec![("low", low.write()), ("high", high.write())])),
+            Kind::Uniform { low, high } => (
+                "uniform",
+                table(vec![("low", low.write()), ("high", high.write())]),
+            ),
             Kind::Exponential { mean } => ("exponential", table(vec![("mean", mean.write())])),
-            Kind::Normal { mean, sd } => ("normal", table(vec![("mean", mean.write()), ("sd", sd.write())])),
-            Kind::Lognormal { written: Written::Natural(median, sigma), .. } => {
-                ("lognormal", table(vec![("median", median.write()), ("sigma", float(*sigma))]))
-            }
-            Kind::Lognormal { written: Written::MeanCv(mean, cv), .. } => {
-                ("lognormal", table(vec![("mean", mean.write()), ("cv", float(*cv))]))
-            }
-            Kind::Gamma { written: Written::Natural(scale, shape), .. } => {
-                ("gamma", table(vec![("scale", scale.write()), ("shape", float(*shape))]))
-            }
-            Kind::Gamma { written: Written::MeanCv(mean, cv), .. } => {
-                ("gamma", table(vec![("mean", mean.write()), ("cv", float(*cv))]))
-            }
-            Kind::Weibull { scale, shape } => ("weibull", table(vec![("scale", scale.write()), ("shape", shape.write())])),
-            Kind::Pareto { smallest, shape } => {
-                ("pareto", table(vec![("smallest", smallest.write()), ("shape", shape.write())]))
-            }
+            Kind::Normal { mean, sd } => (
+                "normal",
+                table(vec![("mean", mean.write()), ("sd", sd.write())]),
+            ),
+            Kind::Lognormal {
+                written: Written::Natural(median, sigma),
+                ..
+            } => (
+                "lognormal",
+                table(vec![("median", median.write()), ("sigma", float(*sigma))]),
+            ),
+            Kind::Lognormal {
+                written: Written::MeanCv(mean, cv),
+                ..
+            } => (
+                "lognormal",
+                table(vec![("mean", mean.write()), ("cv", float(*cv))]),
+            ),
+            Kind::Gamma {
+                written: Written::Natural(scale, shape),
+                ..
+            } => (
+                "gamma",
+                table(vec![("scale", scale.write()), ("shape", float(*shape))]),
+            ),
+            Kind::Gamma {
+                written: Written::MeanCv(mean, cv),
+                ..
+            } => (
+                "gamma",
+                table(vec![("mean", mean.write()), ("cv", float(*cv))]),
+            ),
+            Kind::Weibull { scale, shape } => (
+                "weibull",
+                table(vec![("scale", scale.write()), ("shape", shape.write())]),
+            ),
+            Kind::Pareto { smallest, shape } => (
+                "pareto",
+                table(vec![
+                    ("smallest", smallest.write()),
+                    ("shape", shape.write()),
+                ]),
+            ),
             Kind::Mixture(parts) => {
-                let parts = parts.iter().map(|(w, of)| table(vec![("weight", w.write()), ("of", of.write())]));
+                let parts = parts
+                    .iter()
+                    .map(|(w, of)| table(vec![("weight", w.write()), ("of", of.write())]));
                 ("mixture", toml::Value::Array(parts.collect()))
             }
             Kind::Empirical(e) => ("empirical", e.write()),
         };
-        Some(table(vec![(key, Some(value)), ("min", self.min.and_then(|u| u.write())), ("max", self.max.and_then(|u| u.write()))]))
+        Some(table(vec![
+            (key, Some(value)),
+            ("min", self.min.and_then(|u| u.write())),
+            ("max", self.max.and_then(|u| u.write())),
+        ]))
     }
 
     fn schema() -> serde_json::Value {
         let of = |keys: &[(&str, serde_json::Value)], doc: &str| {
             let names: Vec<&str> = keys.iter().map(|(k, _)| *k).collect();
-            object(keys.iter().map(|(k, s)| (k.to_string(), s.clone())).collect(), &names, doc)
+            object(
+                keys.iter()
+                    .map(|(k, s)| (k.to_string(), s.clone()))
+                    .collect(),
+                &names,
+                doc,
+            )
         };
         let (u, p) = (U::schema, Positive::schema);
         let recursive = json!({ "description": "a distribution again: a constant, or a table such as { exponential = { mean = … } }" });
@@ -379,7 +556,12 @@ pub fn read_empirical(
         Ok(values) => {
             let mut sorted: Vec<f64> = values.into_iter().map(|x| inner(x, unit)).collect();
             sorted.sort_by(f64::total_cmp);
-            Some(Empirical { file, column, unit, sorted: sorted.into() })
+            Some(Empirical {
+                file,
+                column,
+                unit,
+                sorted: sorted.into(),
+            })
         }
         Err((key, wrong, right)) => {
             let place = &node.get(key).unwrap_or(node).place;
@@ -390,10 +572,19 @@ pub fn read_empirical(
 }
 
 /// The numbers of one CSV column; an error names the key at fault, what is wrong and what would be right.
-fn read_column(file: &Path, column: &str, signed: bool) -> Result<Vec<f64>, (&'static str, String, String)> {
+fn read_column(
+    file: &Path,
+    column: &str,
+    signed: bool,
+) -> Result<Vec<f64>, (&'static str, String, String)> {
     let show = file.display();
-    let mut csv = csv::Reader::from_path(file)
-        .map_err(|e| ("file", format!("cannot read {show}: {e}"), "the path is taken from the folder of the scenario file".into()))?;
+    let mut csv = csv::Reader::from_path(file).map_err(|e| {
+        (
+            "file",
+            format!("cannot read {show}: {e}"),
+            "the path is taken from the folder of the scenario file".into(),
+        )
+    })?;
     let headers: Vec<String> = csv
         .headers()
         .map_err(|e| ("file", format!("cannot read {show}: {e}"), String::new()))?
@@ -401,28 +592,50 @@ fn read_column(file: &Path, column: &str, signed: bool) -> Result<Vec<f64>, (&'s
         .map(|h| h.trim().to_string())
         .collect();
     let Some(index) = headers.iter().position(|h| h == column) else {
-        return Err(("column", format!("{show} has no column `{column}`"), format!("its columns are: {}", headers.join(", "))));
+        return Err((
+            "column",
+            format!("{show} has no column `{column}`"),
+            format!("its columns are: {}", headers.join(", ")),
+        ));
     };
     let mut values = Vec::new();
     for (row, record) in csv.records().enumerate() {
         let line = row + 2;
-        let record = record.map_err(|e| ("file", format!("cannot read {show}: {e}"), String::new()))?;
+        let record =
+            record.map_err(|e| ("file", format!("cannot read {show}: {e}"), String::new()))?;
         let cell = record.get(index).unwrap_or("").trim();
         match cell.parse::<f64>() {
             Ok(x) if x.is_finite() && (signed || x >= 0.0) => values.push(x),
             _ => {
-                let right = if signed { "finite numbers" } else { "finite numbers, 0 or above" };
-                return Err(("column", format!("{show} line {line}: `{cell}` is not a usable number"), format!("the column holds {right}")));
+                let right = if signed {
+                    "finite numbers"
+                } else {
+                    "finite numbers, 0 or above"
+                };
+                return Err((
+                    "column",
+                    format!("{show} line {line}: `{cell}` is not a usable number"),
+                    format!("the column holds {right}"),
+                ));
             }
         }
     }
     if values.is_empty() {
-        return Err(("file", format!("{show} has no rows"), "a distribution needs at least one value".into()));
+        return Err((
+            "file",
+            format!("{show} has no rows"),
+            "a distribution needs at least one value".into(),
+        ));
     }
     Ok(values)
 }
 
 /// The recorded times of a CSV column, ascending, in ns.
 pub fn read_times(node: &Node, reader: &mut Reader) -> Option<Empirical> {
-    read_empirical(node, reader, |x, unit| x * unit.map_or(1e9, |u| u.0 as f64), false)
+    read_empirical(
+        node,
+        reader,
+        |x, unit| x * unit.map_or(1e9, |u| u.0 as f64),
+        false,
+    )
 }

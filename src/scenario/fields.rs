@@ -36,25 +36,71 @@ impl Reader {
     }
 
     /// Reports an error at `place`: what is wrong, what was found, what would be right.
-    pub fn error(&mut self, place: &Place, wrong: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
-        self.report(Severity::Error, place, wrong.into(), found.into(), right.into());
+    pub fn error(
+        &mut self,
+        place: &Place,
+        wrong: impl Into<String>,
+        found: impl Into<String>,
+        right: impl Into<String>,
+    ) {
+        self.report(
+            Severity::Error,
+            place,
+            wrong.into(),
+            found.into(),
+            right.into(),
+        );
     }
 
     /// Reports a warning.
-    pub fn warning(&mut self, place: &Place, wrong: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
-        self.report(Severity::Warning, place, wrong.into(), found.into(), right.into());
+    pub fn warning(
+        &mut self,
+        place: &Place,
+        wrong: impl Into<String>,
+        found: impl Into<String>,
+        right: impl Into<String>,
+    ) {
+        self.report(
+            Severity::Warning,
+            place,
+            wrong.into(),
+            found.into(),
+            right.into(),
+        );
     }
 
-    fn report(&mut self, severity: Severity, place: &Place, wrong: String, found: String, right: String) {
+    fn report(
+        &mut self,
+        severity: Severity,
+        place: &Place,
+        wrong: String,
+        found: String,
+        right: String,
+    ) {
         let path = self.path();
-        let message = if path.is_empty() { wrong } else { format!("{path}: {wrong}") };
+        let message = if path.is_empty() {
+            wrong
+        } else {
+            format!("{path}: {wrong}")
+        };
         let help = (!right.is_empty()).then_some(right);
-        self.diagnostics.push(Diagnostic { severity, place: place.clone(), message, label: found, help });
+        self.diagnostics.push(Diagnostic {
+            severity,
+            place: place.clone(),
+            message,
+            label: found,
+            help,
+        });
     }
 
     /// Reports that `node` is of the wrong kind.
     pub fn mismatch(&mut self, node: &Node, expected: &str, example: &str) {
-        self.error(&node.place, format!("expected {expected}"), format!("found {}", node.kind()), example);
+        self.error(
+            &node.place,
+            format!("expected {expected}"),
+            format!("found {}", node.kind()),
+            example,
+        );
     }
 
     /// The entries of a table.
@@ -70,18 +116,31 @@ impl Reader {
 
     /// Reports keys of `entries` that are not among `known`.
     pub fn unknown_keys(&mut self, entries: &[(Key, Node)], known: &[&str]) {
-        for (key, _) in entries.iter().filter(|(k, _)| !known.contains(&k.name.as_str())) {
+        for (key, _) in entries
+            .iter()
+            .filter(|(k, _)| !known.contains(&k.name.as_str()))
+        {
             let help = match nearest(&key.name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the keys here are: {}", known.join(", ")),
             };
-            self.error(&key.place, format!("unknown key `{}`", key.name), "not a key of this table", help);
+            self.error(
+                &key.place,
+                format!("unknown key `{}`", key.name),
+                "not a key of this table",
+                help,
+            );
         }
     }
 
     /// Reports that `key` is missing from the table at `node`.
     pub fn missing(&mut self, node: &Node, key: &str) {
-        self.error(&node.place, format!("`{key}` is missing"), format!("needs `{key}`"), format!("add {key} = …"));
+        self.error(
+            &node.place,
+            format!("`{key}` is missing"),
+            format!("needs `{key}`"),
+            format!("add {key} = …"),
+        );
     }
 }
 
@@ -147,7 +206,9 @@ impl<T: Field> Field for Vec<T> {
         read.into_iter().collect()
     }
     fn write(&self) -> Option<toml::Value> {
-        Some(toml::Value::Array(self.iter().filter_map(T::write).collect()))
+        Some(toml::Value::Array(
+            self.iter().filter_map(T::write).collect(),
+        ))
     }
     fn schema() -> serde_json::Value {
         json!({ "type": "array", "items": T::schema() })
@@ -163,13 +224,18 @@ impl<T: Field> Field for BTreeMap<String, T> {
         let read: Vec<Option<(String, T)>> = entries
             .iter()
             .map(|(key, value)| {
-                reader.within(&key.name, |reader| T::read(value, reader)).map(|v| (key.name.clone(), v))
+                reader
+                    .within(&key.name, |reader| T::read(value, reader))
+                    .map(|v| (key.name.clone(), v))
             })
             .collect();
         read.into_iter().collect()
     }
     fn write(&self) -> Option<toml::Value> {
-        let table = self.iter().filter_map(|(k, v)| Some((k.clone(), v.write()?))).collect();
+        let table = self
+            .iter()
+            .filter_map(|(k, v)| Some((k.clone(), v.write()?)))
+            .collect();
         Some(toml::Value::Table(table))
     }
     fn schema() -> serde_json::Value {
@@ -221,7 +287,12 @@ impl Field for u64 {
         match node.value {
             Value::Integer(i) if (0..=i64::MAX as i128).contains(&i) => Some(i as u64),
             Value::Integer(i) => {
-                reader.error(&node.place, "out of range", format!("{i}"), "from 0 to 9223372036854775807");
+                reader.error(
+                    &node.place,
+                    "out of range",
+                    format!("{i}"),
+                    "from 0 to 9223372036854775807",
+                );
                 None
             }
             _ => {
@@ -247,7 +318,12 @@ impl Field for Count {
         match node.value {
             Value::Integer(i) if (1..=u32::MAX as i128).contains(&i) => Some(Count(i as u32)),
             Value::Integer(i) => {
-                reader.error(&node.place, "out of range", format!("{i}"), format!("from 1 to {}", u32::MAX));
+                reader.error(
+                    &node.place,
+                    "out of range",
+                    format!("{i}"),
+                    format!("from 1 to {}", u32::MAX),
+                );
                 None
             }
             _ => {
@@ -360,7 +436,12 @@ impl Field for Span {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let duration = Duration::read(node, reader)?;
         if duration.0 == 0 {
-            reader.error(&node.place, "a duration of zero makes no sense here", "0", "it must be above 0");
+            reader.error(
+                &node.place,
+                "a duration of zero makes no sense here",
+                "0",
+                "it must be above 0",
+            );
             return None;
         }
         Some(Span(duration))
@@ -398,20 +479,33 @@ impl Field for Rate {
 }
 
 /// One property of an object's schema.
-pub fn property(schema: serde_json::Value, doc: &str, default: Option<toml::Value>) -> serde_json::Value {
-    let serde_json::Value::Object(mut map) = schema else { return schema };
+pub fn property(
+    schema: serde_json::Value,
+    doc: &str,
+    default: Option<toml::Value>,
+) -> serde_json::Value {
+    let serde_json::Value::Object(mut map) = schema else {
+        return schema;
+    };
     let doc = doc.trim();
     if !doc.is_empty() {
         map.insert("description".into(), json!(doc));
     }
     if let Some(default) = default {
-        map.insert("default".into(), serde_json::to_value(&default).unwrap_or_default());
+        map.insert(
+            "default".into(),
+            serde_json::to_value(&default).unwrap_or_default(),
+        );
     }
     serde_json::Value::Object(map)
 }
 
 /// The schema of a table with these properties.
-pub fn object(properties: Map<String, serde_json::Value>, required: &[&str], doc: &str) -> serde_json::Value {
+pub fn object(
+    properties: Map<String, serde_json::Value>,
+    required: &[&str],
+    doc: &str,
+) -> serde_json::Value {
     json!({ "type": "object", "description": doc.trim(), "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -539,7 +633,12 @@ macro_rules! choice {
 pub(crate) use choice;
 
 /// The one key of a one-of-many table; where several files were laid over each other, the key laid last.
-pub fn choose<'n>(node: &'n Node, reader: &mut Reader, words: &[&str], keys: &[&str]) -> Option<(&'n String, &'n Node)> {
+pub fn choose<'n>(
+    node: &'n Node,
+    reader: &mut Reader,
+    words: &[&str],
+    keys: &[&str],
+) -> Option<(&'n String, &'n Node)> {
     let quoted: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
     let tables: Vec<String> = keys.iter().map(|k| format!("{{ {k} = … }}")).collect();
     let forms = [quoted, tables].concat().join(", ");
@@ -550,30 +649,63 @@ pub fn choose<'n>(node: &'n Node, reader: &mut Reader, words: &[&str], keys: &[&
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => format!("one of: {forms}"),
             };
-            reader.error(&node.place, format!("unknown value \"{text}\""), "not one of the choices", help);
+            reader.error(
+                &node.place,
+                format!("unknown value \"{text}\""),
+                "not one of the choices",
+                help,
+            );
             return None;
         }
         _ => {
-            reader.error(&node.place, "expected one of the choices", format!("found {}", node.kind()), format!("one of: {forms}"));
+            reader.error(
+                &node.place,
+                "expected one of the choices",
+                format!("found {}", node.kind()),
+                format!("one of: {forms}"),
+            );
             return None;
         }
     };
     let Some((last, value)) = entries.last() else {
-        reader.error(&node.place, "the table is empty", "expected one key", format!("one of: {forms}"));
+        reader.error(
+            &node.place,
+            "the table is empty",
+            "expected one key",
+            format!("one of: {forms}"),
+        );
         return None;
     };
-    let rivals: Vec<&Key> =
-        entries[..entries.len() - 1].iter().map(|(k, _)| k).filter(|k| k.place.source == last.place.source).collect();
+    let rivals: Vec<&Key> = entries[..entries.len() - 1]
+        .iter()
+        .map(|(k, _)| k)
+        .filter(|k| k.place.source == last.place.source)
+        .collect();
     let known = |key: &str| keys.contains(&key);
-    for key in rivals.iter().copied().chain([last]).filter(|k| !known(&k.name)) {
+    for key in rivals
+        .iter()
+        .copied()
+        .chain([last])
+        .filter(|k| !known(&k.name))
+    {
         let help = match nearest(&key.name, keys.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("one of: {forms}"),
         };
-        reader.error(&key.place, format!("unknown key `{}`", key.name), "not one of the choices", help);
+        reader.error(
+            &key.place,
+            format!("unknown key `{}`", key.name),
+            "not one of the choices",
+            help,
+        );
     }
     if !rivals.is_empty() && known(&last.name) && rivals.iter().all(|k| known(&k.name)) {
-        reader.error(&last.place, format!("both `{}` and `{}` are given", rivals[0].name, last.name), "only one can hold", "keep one of them");
+        reader.error(
+            &last.place,
+            format!("both `{}` and `{}` are given", rivals[0].name, last.name),
+            "only one can hold",
+            "keep one of them",
+        );
     }
     (rivals.is_empty() && known(&last.name)).then_some((&last.name, value))
 }

@@ -52,9 +52,10 @@ pub enum LoadError {
 /// [`LoadError::Io`] where the file cannot be read, [`LoadError::Rejected`] with every fault found in it.
 pub fn load(path: &Path, overrides: &[String]) -> Result<Loaded, LoadError> {
     let mut loader = Loader::default();
-    let tree = loader
-        .load(path)
-        .map_err(|error| LoadError::Io { path: path.display().to_string(), error })?;
+    let tree = loader.load(path).map_err(|error| LoadError::Io {
+        path: path.display().to_string(),
+        error,
+    })?;
     Ok(finish(loader, tree, overrides)?)
 }
 
@@ -68,7 +69,11 @@ pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Loaded, Rej
     finish(loader, tree, overrides)
 }
 
-fn finish(mut loader: Loader, tree: Option<Node>, overrides: &[String]) -> Result<Loaded, Rejected> {
+fn finish(
+    mut loader: Loader,
+    tree: Option<Node>,
+    overrides: &[String],
+) -> Result<Loaded, Rejected> {
     let mut scenario = None;
     if let Some(mut tree) = tree {
         for assignment in overrides {
@@ -82,36 +87,64 @@ fn finish(mut loader: Loader, tree: Option<Node>, overrides: &[String]) -> Resul
         }
         loader.diagnostics.append(&mut reader.diagnostics);
     }
-    let failed = loader.diagnostics.iter().any(|d| d.severity == Severity::Error);
+    let failed = loader
+        .diagnostics
+        .iter()
+        .any(|d| d.severity == Severity::Error);
     match scenario {
         Some(scenario) if !failed => {
             let warnings = diagnostics::render(&loader.sources, &loader.diagnostics);
             Ok(Loaded { scenario, warnings })
         }
-        _ => Err(Rejected { sources: loader.sources, diagnostics: loader.diagnostics }),
+        _ => Err(Rejected {
+            sources: loader.sources,
+            diagnostics: loader.diagnostics,
+        }),
     }
 }
 
 /// Follows `extends` between the policies of one file: a policy is laid over the one it names.
 fn inherit_policies(tree: &mut Node, reader: &mut Reader) {
-    let Value::Table(top) = &mut tree.value else { return };
-    let Some((_, policies)) = top.iter_mut().find(|(k, _)| k.name == "policy") else { return };
-    let Value::Table(entries) = &mut policies.value else { return };
+    let Value::Table(top) = &mut tree.value else {
+        return;
+    };
+    let Some((_, policies)) = top.iter_mut().find(|(k, _)| k.name == "policy") else {
+        return;
+    };
+    let Value::Table(entries) = &mut policies.value else {
+        return;
+    };
     for at in 0..entries.len() {
         let mut seen = vec![entries[at].0.name.clone()];
         while let Some(base) = entries[at].1.get("extends").cloned() {
-            let Value::Text(name) = &base.value else { break };
+            let Value::Text(name) = &base.value else {
+                break;
+            };
             let Some((_, below)) = entries.iter().find(|(k, _)| k.name == *name) else {
                 let names = entries.iter().map(|(k, _)| k.name.as_str());
                 let help = match diagnostics::nearest(name, names) {
                     Some(near) => format!("did you mean \"{near}\"?"),
                     None => "it extends a policy of this scenario".into(),
                 };
-                reader.within("policy", |r| r.error(&base.place, format!("there is no policy \"{name}\""), "unknown policy", help));
+                reader.within("policy", |r| {
+                    r.error(
+                        &base.place,
+                        format!("there is no policy \"{name}\""),
+                        "unknown policy",
+                        help,
+                    )
+                });
                 break;
             };
             if seen.contains(name) {
-                reader.within("policy", |r| r.error(&base.place, "a policy extends itself", "goes round in a circle", "remove one of the `extends`"));
+                reader.within("policy", |r| {
+                    r.error(
+                        &base.place,
+                        "a policy extends itself",
+                        "goes round in a circle",
+                        "remove one of the `extends`",
+                    )
+                });
                 break;
             }
             seen.push(name.clone());
@@ -139,13 +172,19 @@ impl Scenario {
     pub fn hash(&self) -> u64 {
         let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
         hash.eat(self.to_toml().as_bytes());
-        checks::each_empirical(self, &mut |e| e.sorted.iter().for_each(|x| hash.eat(&x.to_bits().to_le_bytes())));
+        checks::each_empirical(self, &mut |e| {
+            e.sorted
+                .iter()
+                .for_each(|x| hash.eat(&x.to_bits().to_le_bytes()))
+        });
         hash.0
     }
 
     /// The JSON Schema (draft 2020-12) of a scenario file.
     pub fn json_schema() -> serde_json::Value {
-        let serde_json::Value::Object(mut body) = <Scenario as Field>::schema() else { unreachable!("a record") };
+        let serde_json::Value::Object(mut body) = <Scenario as Field>::schema() else {
+            unreachable!("a record")
+        };
         if let Some(properties) = body.get_mut("properties").and_then(|p| p.as_object_mut()) {
             let extends = serde_json::json!({ "type": "string", "description": "take over another file and override it" });
             properties.insert("extends".into(), extends);
@@ -153,7 +192,10 @@ impl Scenario {
         // A file that extends another may leave out what the other has.
         body.remove("required");
         let mut schema = serde_json::Map::new();
-        schema.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
+        schema.insert(
+            "$schema".into(),
+            "https://json-schema.org/draft/2020-12/schema".into(),
+        );
         schema.insert("title".into(), "pollpace scenario".into());
         schema.append(&mut body);
         serde_json::Value::Object(schema)

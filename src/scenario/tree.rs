@@ -76,7 +76,9 @@ impl Node {
 
     /// The node at a dotted path such as `policy.envelope.floor` or `tenant.agents.count`.
     pub fn find(&self, path: &str) -> Option<&Node> {
-        path.split('.').filter(|p| !p.is_empty()).try_fold(self, |node, part| node.get(part))
+        path.split('.')
+            .filter(|p| !p.is_empty())
+            .try_fold(self, |node, part| node.get(part))
     }
 
     /// The text under `name` if this is a named table.
@@ -118,38 +120,69 @@ impl Loader {
         Ok(self.parse_below(&path.display().to_string(), &text, &folder, &mut above))
     }
 
-    fn parse_below(&mut self, name: &str, text: &str, folder: &Path, above: &mut Vec<PathBuf>) -> Option<Node> {
+    fn parse_below(
+        &mut self,
+        name: &str,
+        text: &str,
+        folder: &Path,
+        above: &mut Vec<PathBuf>,
+    ) -> Option<Node> {
         let source = self.sources.len();
-        self.sources.push(Source { name: name.into(), text: text.into() });
+        self.sources.push(Source {
+            name: name.into(),
+            text: text.into(),
+        });
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
             let span = error.span().unwrap_or(0..0);
-            self.error(Place { source, span }, "this is not valid TOML", error.message(), None);
+            self.error(
+                Place { source, span },
+                "this is not valid TOML",
+                error.message(),
+                None,
+            );
         }
         if !errors.is_empty() {
             return None;
         }
         let mut node = convert_table(table.get_ref(), table.span(), source);
         resolve_paths(&mut node, folder);
-        let Value::Table(entries) = &mut node.value else { unreachable!("a document is a table") };
+        let Value::Table(entries) = &mut node.value else {
+            unreachable!("a document is a table")
+        };
         let Some(at) = entries.iter().position(|(k, _)| k.name == "extends") else {
             return Some(node);
         };
         let (_, extends) = entries.remove(at);
         let Value::Text(base) = &extends.value else {
-            self.error(extends.place, "`extends` names one file", "expected a string", Some("write extends = \"base.toml\""));
+            self.error(
+                extends.place,
+                "`extends` names one file",
+                "expected a string",
+                Some("write extends = \"base.toml\""),
+            );
             return Some(node);
         };
         let path = folder.join(base);
         let real = canonical(&path);
         if above.contains(&real) {
-            self.error(extends.place, "this file extends itself", "goes round in a circle", Some("remove one of the `extends`"));
+            self.error(
+                extends.place,
+                "this file extends itself",
+                "goes round in a circle",
+                Some("remove one of the `extends`"),
+            );
             return Some(node);
         }
         let base_text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) => {
-                self.error(extends.place, &format!("cannot read {}", path.display()), &e.to_string(), Some("the path is taken from the folder of this file"));
+                self.error(
+                    extends.place,
+                    &format!("cannot read {}", path.display()),
+                    &e.to_string(),
+                    Some("the path is taken from the folder of this file"),
+                );
                 return Some(node);
             }
         };
@@ -166,10 +199,21 @@ impl Loader {
     /// Lays `path=value` from the command line over the tree. The value is TOML; where it is none, it is taken as text.
     pub fn set(&mut self, tree: &mut Node, assignment: &str) {
         let source = self.sources.len();
-        self.sources.push(Source { name: "--set".into(), text: assignment.into() });
-        let whole = Place { source, span: 0..assignment.len() };
+        self.sources.push(Source {
+            name: "--set".into(),
+            text: assignment.into(),
+        });
+        let whole = Place {
+            source,
+            span: 0..assignment.len(),
+        };
         let Some((path, text)) = assignment.split_once('=') else {
-            self.error(whole, "an override is `path=value`", "there is no `=`", Some("as in --set policy.envelope.floor=500ms"));
+            self.error(
+                whole,
+                "an override is `path=value`",
+                "there is no `=`",
+                Some("as in --set policy.envelope.floor=500ms"),
+            );
             return;
         };
         let offset = path.len() + 1;
@@ -180,14 +224,20 @@ impl Loader {
             }
             Err(_) => Node {
                 value: Value::Text(text.trim().trim_matches('"').into()),
-                place: Place { source, span: offset..assignment.len() },
+                place: Place {
+                    source,
+                    span: offset..assignment.len(),
+                },
             },
         };
         let mut node = &mut *tree;
         let mut start = 0;
         let parts: Vec<&str> = path.trim().split('.').collect();
         for (i, part) in parts.iter().enumerate() {
-            let place = Place { source, span: start..start + part.len() };
+            let place = Place {
+                source,
+                span: start..start + part.len(),
+            };
             start += part.len() + 1;
             let last = i + 1 == parts.len();
             node = match step(node, part, &place, last) {
@@ -214,14 +264,22 @@ impl Loader {
 }
 
 /// One step of an override's path into `node`, making tables on the way.
-fn step<'n>(node: &'n mut Node, part: &str, place: &Place, last: bool) -> Result<&'n mut Node, (String, Option<String>)> {
+fn step<'n>(
+    node: &'n mut Node,
+    part: &str,
+    place: &Place,
+    last: bool,
+) -> Result<&'n mut Node, (String, Option<String>)> {
     if !matches!(node.value, Value::Table(_) | Value::Array(_)) {
         // A short form (`jitter = "none"`) gives way to the long one.
         node.value = Value::Table(Vec::new());
     }
     match &mut node.value {
         Value::Array(items) => {
-            let names: Vec<String> = items.iter().filter_map(|i| i.name().map(String::from)).collect();
+            let names: Vec<String> = items
+                .iter()
+                .filter_map(|i| i.name().map(String::from))
+                .collect();
             let at = names
                 .iter()
                 .position(|n| n == part)
@@ -232,20 +290,35 @@ fn step<'n>(node: &'n mut Node, part: &str, place: &Place, last: bool) -> Result
                 None => {
                     let help = super::diagnostics::nearest(part, names.iter().map(String::as_str))
                         .map(|n| format!("did you mean `{n}`?"))
-                        .or_else(|| (!names.is_empty()).then(|| format!("there are: {}", names.join(", "))));
+                        .or_else(|| {
+                            (!names.is_empty()).then(|| format!("there are: {}", names.join(", ")))
+                        });
                     Err((format!("no member of this list is called `{part}`"), help))
                 }
             }
         }
         Value::Table(entries) => {
-            let at = entries.iter().position(|(k, _)| k.name == part).unwrap_or_else(|| {
-                let empty = if last { Value::Boolean(false) } else { Value::Table(Vec::new()) };
-                entries.push((
-                    Key { name: part.into(), place: place.clone() },
-                    Node { value: empty, place: place.clone() },
-                ));
-                entries.len() - 1
-            });
+            let at = entries
+                .iter()
+                .position(|(k, _)| k.name == part)
+                .unwrap_or_else(|| {
+                    let empty = if last {
+                        Value::Boolean(false)
+                    } else {
+                        Value::Table(Vec::new())
+                    };
+                    entries.push((
+                        Key {
+                            name: part.into(),
+                            place: place.clone(),
+                        },
+                        Node {
+                            value: empty,
+                            place: place.clone(),
+                        },
+                    ));
+                    entries.len() - 1
+                });
             Ok(&mut entries[at].1)
         }
         _ => unreachable!("made a table above"),
@@ -274,7 +347,8 @@ pub fn merge(base: Node, over: Node) -> Node {
             Value::Table(base)
         }
         (Value::Array(mut base), Value::Array(over))
-            if over.iter().all(|n| n.name().is_some()) && base.iter().all(|n| n.name().is_some()) =>
+            if over.iter().all(|n| n.name().is_some())
+                && base.iter().all(|n| n.name().is_some()) =>
         {
             for node in over {
                 match base.iter().position(|b| b.name() == node.name()) {
@@ -305,7 +379,9 @@ fn resolve_paths(node: &mut Node, folder: &Path) {
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| resolve_paths(item, folder)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| resolve_paths(item, folder)),
         _ => {}
     }
 }
@@ -329,12 +405,15 @@ fn shift(mut node: Node, by: usize) -> Node {
 }
 
 fn convert(value: &Spanned<DeValue<'_>>, source: usize) -> Node {
-    let place = Place { source, span: value.span() };
+    let place = Place {
+        source,
+        span: value.span(),
+    };
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(i) => {
-            Value::Integer(i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).unwrap_or(i128::MAX))
-        }
+        DeValue::Integer(i) => Value::Integer(
+            i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).unwrap_or(i128::MAX),
+        ),
         DeValue::Float(x) => Value::Float(parse_float(x.as_str())),
         DeValue::Boolean(b) => Value::Boolean(*b),
         DeValue::Datetime(d) => Value::Datetime(d.to_string()),
@@ -352,10 +431,22 @@ fn convert_table(table: &DeTable<'_>, span: std::ops::Range<usize>, source: usiz
     let mut entries: Vec<(Key, Node)> = table
         .iter()
         .map(|(key, value)| {
-            let place = Place { source, span: key.span() };
-            (Key { name: key.get_ref().to_string(), place }, convert(value, source))
+            let place = Place {
+                source,
+                span: key.span(),
+            };
+            (
+                Key {
+                    name: key.get_ref().to_string(),
+                    place,
+                },
+                convert(value, source),
+            )
         })
         .collect();
     entries.sort_by_key(|(key, _)| key.place.span.start);
-    Node { value: Value::Table(entries), place: Place { source, span } }
+    Node {
+        value: Value::Table(entries),
+        place: Place { source, span },
+    }
 }

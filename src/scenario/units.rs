@@ -46,7 +46,13 @@ impl Duration {
         if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
             return Err("a duration starts with a number, as in \"1.5s\"".into());
         }
-        let digits = |d: &str| -> Option<u128> { if d.is_empty() { Some(0) } else { d.parse().ok() } };
+        let digits = |d: &str| -> Option<u128> {
+            if d.is_empty() {
+                Some(0)
+            } else {
+                d.parse().ok()
+            }
+        };
         let fraction = &fraction[..fraction.len().min(18)];
         let ns = digits(whole)
             .and_then(|w| w.checked_mul(scale as u128))
@@ -111,7 +117,10 @@ impl Rate {
         if !(count.is_finite() && count > 0.0) {
             return Err("a rate is finite and above zero, as in \"40/s\"".into());
         }
-        Ok(Rate { count, per: Duration(per.1) })
+        Ok(Rate {
+            count,
+            per: Duration(per.1),
+        })
     }
 
     /// Events per second.
@@ -122,7 +131,10 @@ impl Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = UNITS.iter().find(|(_, scale)| *scale == self.per.0).map_or("s", |u| u.0);
+        let unit = UNITS
+            .iter()
+            .find(|(_, scale)| *scale == self.per.0)
+            .map_or("s", |u| u.0);
         write!(f, "{}/{unit}", self.count)
     }
 }
@@ -145,16 +157,31 @@ mod tests {
         ] {
             assert_eq!(Duration::parse(text), Ok(Duration(ns)), "{text}");
         }
-        for wrong in ["", "250", "ms", "5 parsecs", "-1s", "1..5s", "1e3s", "40000d"] {
+        for wrong in [
+            "",
+            "250",
+            "ms",
+            "5 parsecs",
+            "-1s",
+            "1..5s",
+            "1e3s",
+            "40000d",
+        ] {
             assert!(Duration::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn durations_print_as_they_are_written() {
-        for text in ["250ms", "1.5s", "2min", "1h", "4.784ms", "0s", "1.25min", "7ns"] {
+        for text in [
+            "250ms", "1.5s", "2min", "1h", "4.784ms", "0s", "1.25min", "7ns",
+        ] {
             let parsed = Duration::parse(text).unwrap();
-            assert_eq!(Duration::parse(&parsed.to_string()), Ok(parsed), "{text} -> {parsed}");
+            assert_eq!(
+                Duration::parse(&parsed.to_string()),
+                Ok(parsed),
+                "{text} -> {parsed}"
+            );
         }
         assert_eq!(Duration(1_500 * MS).to_string(), "1.5s");
         assert_eq!(Duration(143_170 * MS).to_string(), "143.17s");

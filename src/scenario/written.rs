@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::distribution::{Distribution, Empirical, read_times, weights_sum};
-use super::fields::{Confidence, Count, Factor, Field, Number, Positive, Reader, Share, Span, Weight, choice, object, property, record};
+use super::fields::{
+    Confidence, Count, Factor, Field, Number, Positive, Reader, Share, Span, Weight, choice,
+    object, property, record,
+};
 use super::tree::{Node, Value};
 use super::units::{Duration, Rate};
 
@@ -115,7 +118,11 @@ impl Field for HintRef {
             Value::Integer(i) => Some(HintRef::Constant(*i as f64)),
             Value::Float(x) => Some(HintRef::Constant(*x)),
             _ => {
-                reader.mismatch(node, "a hint", "write the name of a [hint.NAME] table, or milliseconds such as 5000");
+                reader.mismatch(
+                    node,
+                    "a hint",
+                    "write the name of a [hint.NAME] table, or milliseconds such as 5000",
+                );
                 None
             }
         }
@@ -191,10 +198,22 @@ impl Wire {
 
     /// Reads the one of `ms`, `absent`, `null`, `value` that the table has.
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let given: Vec<&str> = Self::KEYS.into_iter().filter(|k| node.get(k).is_some()).collect();
+        let given: Vec<&str> = Self::KEYS
+            .into_iter()
+            .filter(|k| node.get(k).is_some())
+            .collect();
         let [key] = given[..] else {
-            let found = if given.is_empty() { "none of them is here".into() } else { format!("found {}", given.join(" and ")) };
-            reader.error(&node.place, "a hint is one of ms, absent, null, value", found, "as in { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }");
+            let found = if given.is_empty() {
+                "none of them is here".into()
+            } else {
+                format!("found {}", given.join(" and "))
+            };
+            reader.error(
+                &node.place,
+                "a hint is one of ms, absent, null, value",
+                found,
+                "as in { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }",
+            );
             return None;
         };
         let value = node.get(key)?;
@@ -206,11 +225,20 @@ impl Wire {
             ("value", Value::Float(x)) => Some(Wire::Value(*x)),
             ("value", Value::Text(text)) => Some(Wire::Text(text.clone())),
             ("value", _) => {
-                reader.mismatch(value, "a number or a string", "write value = 0, value = nan or value = \"soon\"");
+                reader.mismatch(
+                    value,
+                    "a number or a string",
+                    "write value = 0, value = nan or value = \"soon\"",
+                );
                 None
             }
             _ => {
-                reader.error(&value.place, "this can only be true", "not true", format!("write {key} = true, or leave it out"));
+                reader.error(
+                    &value.place,
+                    "this can only be true",
+                    "not true",
+                    format!("write {key} = true, or leave it out"),
+                );
                 None
             }
         })
@@ -249,7 +277,10 @@ impl Field for HintPart {
             None => Some(Weight(1.0)),
         };
         let wire = Wire::read(node, reader);
-        Some(HintPart { weight: weight?, wire: wire? })
+        Some(HintPart {
+            weight: weight?,
+            wire: wire?,
+        })
     }
     fn write(&self) -> Option<toml::Value> {
         let mut table = toml::Table::new();
@@ -259,8 +290,19 @@ impl Field for HintPart {
     }
     fn schema() -> serde_json::Value {
         let mut properties = Wire::properties();
-        properties.insert("weight".into(), property(Weight::schema(), "share of this part, relative to the other weights", Some(toml::Value::Float(1.0))));
-        object(properties, &[], "a part of a mixture of hints: one of ms, absent, null, value")
+        properties.insert(
+            "weight".into(),
+            property(
+                Weight::schema(),
+                "share of this part, relative to the other weights",
+                Some(toml::Value::Float(1.0)),
+            ),
+        );
+        object(
+            properties,
+            &[],
+            "a part of a mixture of hints: one of ms, absent, null, value",
+        )
     }
 }
 
@@ -297,7 +339,10 @@ impl Field for HintStep {
             }
         };
         let wire = Wire::read(node, reader);
-        Some(HintStep { from: from?, wire: wire? })
+        Some(HintStep {
+            from: from?,
+            wire: wire?,
+        })
     }
     fn write(&self) -> Option<toml::Value> {
         let mut table = toml::Table::new();
@@ -312,7 +357,11 @@ impl Field for HintStep {
     fn schema() -> serde_json::Value {
         let mut properties = Wire::properties();
         properties.insert("from".into(), json!({ "anyOf": [Duration::schema(), { "type": "number", "minimum": 0 }], "description": "the step holds from here on, inclusive" }));
-        object(properties, &["from"], "a step of a hint: from where, and one of ms, absent, null, value")
+        object(
+            properties,
+            &["from"],
+            "a step of a hint: from where, and one of ms, absent, null, value",
+        )
     }
 }
 
@@ -988,13 +1037,25 @@ impl Field for Objective {
             None => "fleet".into(),
         };
         let bound = |key: &str, reader: &mut Reader| match node.get(key) {
-            Some(value) => reader.within(key, |reader| Number::read(value, reader)).map(|n| Some(n.0)),
+            Some(value) => reader
+                .within(key, |reader| Number::read(value, reader))
+                .map(|n| Some(n.0)),
             None => Some(None),
         };
         let (max, min) = (bound("max", reader), bound("min", reader));
-        let objective = Objective { metric: metric?, over, max: max?, min: min? };
+        let objective = Objective {
+            metric: metric?,
+            over,
+            max: max?,
+            min: min?,
+        };
         if objective.max.is_none() && objective.min.is_none() {
-            reader.error(&node.place, "an objective needs a bound", "neither `max` nor `min`", example);
+            reader.error(
+                &node.place,
+                "an objective needs a bound",
+                "neither `max` nor `min`",
+                example,
+            );
             return None;
         }
         Some(objective)
@@ -1023,7 +1084,11 @@ impl Field for Objective {
 }
 
 /// Reports weights of `ends` or `servers` that sum to zero.
-pub fn check_weights<'a>(weights: impl Iterator<Item = &'a Weight>, node: Option<&Node>, reader: &mut Reader) {
+pub fn check_weights<'a>(
+    weights: impl Iterator<Item = &'a Weight>,
+    node: Option<&Node>,
+    reader: &mut Reader,
+) {
     if let Some(node) = node {
         weights_sum(weights.map(|w| w.0), node, reader);
     }
