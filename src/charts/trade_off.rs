@@ -43,7 +43,21 @@ pub struct Point {
     pub chosen: bool,
 }
 
-const HEIGHT: u32 = 480;
+impl TradeOff {
+    /// The choice in words.
+    fn choice(&self) -> String {
+        let mut points = self
+            .lines
+            .iter()
+            .flat_map(|l| l.points.iter().map(move |p| (l, p)));
+        match points.find(|(_, p)| p.chosen) {
+            Some((line, p)) => format!("circled: the choice, floor {} and {}", p.label, line.label),
+            None => "no point meets every objective".into(),
+        }
+    }
+}
+
+const HEIGHT: u32 = 500;
 
 /// Draws the figure.
 ///
@@ -91,15 +105,19 @@ fn draw<'a>(
 ) -> Result<(), Failure<'a>> {
     root.fill(&WHITE)?;
     let (plot, foot) = root.split_vertically(HEIGHT - 22);
+    let (head, plot) = plot.split_vertically(48);
     let small = ("sans-serif", 12).into_font();
     foot.draw(&Text::new(
         figure.provenance.clone(),
         (12, 2),
         small.clone().color(&BLACK.mix(0.6)),
     ))?;
+    let heading = ("sans-serif", 16).into_font().color(&BLACK);
+    head.draw(&Text::new(figure.title.clone(), (12, 8), heading))?;
+    let below = ("sans-serif", 13).into_font().color(&BLACK.mix(0.8));
+    head.draw(&Text::new(figure.choice(), (12, 30), below))?;
     let mut chart = ChartBuilder::on(&plot)
-        .caption(&figure.title, ("sans-serif", 16))
-        .margin(12)
+        .margin(4)
         .margin_right(24)
         .x_label_area_size(44)
         .y_label_area_size(64)
@@ -164,7 +182,7 @@ fn draw<'a>(
         // Direct labels: the ceiling beside the top of its line.
         if let Some(top) = line.points.first() {
             let label = format!(" {}", line.label);
-            let place = (top.latency_ms.1, top.rate_per_s.1 * 1.09);
+            let place = (top.latency_ms.1, top.rate_per_s.1 * 1.13);
             chart.draw_series([Text::new(
                 label,
                 place,
@@ -172,20 +190,28 @@ fn draw<'a>(
             )])?;
         }
     }
-    let chosen = figure
+    for p in figure
         .lines
         .iter()
-        .flat_map(|l| l.points.iter().filter(|p| p.chosen).map(move |p| (l, p)));
-    for (line, p) in chosen {
+        .flat_map(|l| &l.points)
+        .filter(|p| p.chosen)
+    {
         let at = (p.latency_ms.1, p.rate_per_s.1);
         chart.draw_series([Circle::new(at, 9, BLACK.stroke_width(2))])?;
-        let label = format!("choice: floor {}, {}", p.label, line.label);
-        let text = Text::new(
-            label,
-            (at.0 / 1.02, at.1 / 1.13),
-            ("sans-serif", 13).into_font().color(&BLACK),
-        );
-        chart.draw_series([text])?;
+    }
+    // The floors, once: beside the line that stands furthest to the right.
+    let rightmost = figure
+        .lines
+        .iter()
+        .filter(|l| !l.points.is_empty())
+        .max_by(|a, b| {
+            let latency = |l: &Line| l.points[0].latency_ms.1;
+            latency(a).total_cmp(&latency(b))
+        });
+    for p in rightmost.iter().flat_map(|l| &l.points) {
+        let at = (p.latency_ms.2 * 1.02, p.rate_per_s.1 * 1.03);
+        let label = format!("floor {}", p.label);
+        chart.draw_series([Text::new(label, at, small.clone().color(&BLACK.mix(0.7)))])?;
     }
     Ok(())
 }
@@ -225,7 +251,7 @@ mod tests {
     fn the_same_input_gives_the_same_bytes_and_names_are_escaped() {
         let text = svg(&figure()).unwrap();
         assert_eq!(text, svg(&figure()).unwrap());
-        assert!(text.contains("a &lt;title&gt;") && text.contains("choice: floor 250 ms"));
+        assert!(text.contains("a &lt;title&gt;") && text.contains("the choice, floor 250 ms"));
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub fn table(story: &Story) -> String {
         "cause",
     ]);
     for row in story.rows.iter().map(TraceRow::new) {
-        let number = |x: Option<f64>| x.map_or("–".into(), |x| format!("{x}"));
+        let number = |x: Option<f64>| x.map_or("–".into(), milliseconds);
         let sent = match (&row.sent_s, &row.seen_s) {
             (Some(sent), Some(seen)) => format!("{sent} → {seen}"),
             (Some(sent), None) => format!("{sent} → never"),
@@ -100,9 +100,15 @@ pub fn table(story: &Story) -> String {
             row.hint_ms,
             row.hint_class.into(),
             stages,
-            row.wait_ms.map_or(String::new(), |w| format!("{w}")),
+            row.wait_ms.map_or(String::new(), milliseconds),
             row.cause.into(),
         ]);
     }
     table.to_string()
+}
+
+/// Milliseconds to the microsecond.
+fn milliseconds(ms: f64) -> String {
+    let text = format!("{ms:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
