@@ -112,7 +112,7 @@ fn a_bad_hint_floods_the_loop_and_not_the_envelope() {
         let setting = setting(file);
         let (raw, behind) = (setting.predict("sdk"), setting.predict("envelope"));
         assert!(raw.polls >= 90.0, "{file}: {raw:?}");
-        // 0 becomes the floor, -5 and 0.5 the default and then the floor: polls at 0, 50, 100 and 150 ms and a little. A hint of
+        // 0 becomes the floor, -5 and 0.5 the default, 50 ms as well: polls at 0, 50, 100 and 150 ms and a little. A hint of
         // 25 days is cut at the ceiling: polls at 0, 100 and 200 ms.
         let polls = if file == "hint-beyond-32-bits" {
             3.0
