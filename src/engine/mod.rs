@@ -199,6 +199,7 @@ impl<'m> Simulation<'m> {
             {
                 prefetch(task);
             }
+            debug_assert!(event.time >= self.now, "time runs backwards: {event:?}");
             self.now = event.time;
             self.totals.events += 1;
             match event.kind {
@@ -213,8 +214,10 @@ impl<'m> Simulation<'m> {
             }
             until_look -= 1;
             if until_look == 0 {
-                until_look = 4096;
                 self.look(stop)?;
+                // The limit is met to the event.
+                let left = self.model.event_limit - self.totals.events;
+                until_look = left.saturating_add(1).min(4096) as u32;
             }
         }
         self.failed.take().map_or(Ok(()), Err)
