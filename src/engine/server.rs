@@ -199,9 +199,7 @@ impl Simulation<'_> {
                 self.push_task_event(slot, served.done, Step::Reads, Kind::Cancelled);
             }
             Some(served) if task.end > served.done => {
-                if let HintSource::ByLoad(_) =
-                    self.model.servers[task.server_class as usize].hint
-                {
+                if let HintSource::ByLoad(_) = self.model.servers[task.server_class as usize].hint {
                     self.stations[task.server as usize].end_early(task.end, served.done);
                 }
                 let task = &mut self.slab.tasks[slot as usize];
