@@ -297,7 +297,8 @@ impl Simulation<'_> {
         task.leaked += u32::from(leaked);
         self.totals.sent += 1;
         if task.at_once >= POLLS_AT_ONE_INSTANT {
-            return self.fail_without_time(slot);
+            let at = task.sent;
+            return self.fail_without_time(slot, at, "polls of one task");
         }
         let out = delay(model, task, Purpose::DelayOut, u64::from(task.polls));
         let arrival = next.saturating_add(out);
@@ -324,14 +325,15 @@ impl Simulation<'_> {
     }
 
     #[cold]
-    fn fail_without_time(&mut self, slot: u32) {
+    fn fail_without_time(&mut self, slot: u32, at: u64, what: &'static str) {
         let task = &self.slab.tasks[slot as usize];
         let tenant = &self.model.tenants[task.class as usize];
         self.failed = Some(RunError::NoTime {
+            what,
             tenant: tenant.name.clone(),
             server: self.model.servers[task.server_class as usize].name.clone(),
             policy: self.model.policies[tenant.policy].name.clone(),
-            at_s: seconds(task.sent),
+            at_s: seconds(at),
         });
     }
 
@@ -426,7 +428,18 @@ impl Simulation<'_> {
         {
             let key = self.member_key(task.class, task.member);
             let pause = think.draw(|| key.draw(Purpose::Think, u64::from(task.ordinal)));
-            self.push_create(task.class, task.member, at.saturating_add(pause));
+            let again = at.saturating_add(pause);
+            let member = &mut self.members[task.member as usize];
+            member.at_once = if again == task.created {
+                member.at_once + 1
+            } else {
+                0
+            };
+            if member.at_once >= POLLS_AT_ONE_INSTANT {
+                self.fail_without_time(slot, at, "tasks, each after the end of another,");
+            } else {
+                self.push_create(task.class, task.member, again);
+            }
         }
         if !seen && wanted {
             self.slab.sweep(slot);
