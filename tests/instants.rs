@@ -257,6 +257,33 @@ fn an_abort_inside_a_service_settles_at_once_at_any_server() {
 }
 
 #[test]
+fn a_cancel_stands_in_the_queue_before_polls_that_come_after_the_abort() {
+    // As above, and another task polls at 5.2 s: it is served after the poll (until 5.4 s) and the cancel (until 5.8 s).
+    let text = |executes: &str| {
+        format!(
+            "[run]\nhorizon = \"10s\"\n[[server]]\nname = \"s\"\ntasks_get = {{ service = \"400ms\" }}\n{executes}\n\
+             [[tenant]]\nname = \"aborted\"\nservers = {{ s = 1 }}\npolicy = \"p\"\n{}\n\
+             [[tenant]]\nname = \"later\"\nservers = {{ s = 1 }}\npolicy = \"q\"\n{}\n\
+             [policy.p]\n{EVERY_5_S}\n[policy.q]\ndefault = \"5.2s\"\n",
+            one("1h", "abort = { after = \"5.1s\", then = \"cancel\" }"),
+            one("1s", "")
+        )
+    };
+    for executes in ["", "executes = 2"] {
+        let scenario = scenario::parse("cancel", &text(executes), &[])
+            .unwrap()
+            .scenario;
+        let story = follow(&scenario, 1, 1).story.unwrap();
+        let poll = story.rows.into_iter().find_map(|row| row.poll).unwrap();
+        assert_eq!(
+            (poll.sent / MS, poll.seen),
+            (5200, Some(6200 * MS)),
+            "{executes}"
+        );
+    }
+}
+
+#[test]
 fn a_wait_for_ever_ends_by_nothing_but_an_abort_that_can_interrupt_it() {
     let policy =
         "rules = [{ class = \"non_finite\", then = \"forever\" }]\nfirst_poll = { after = \"5s\" }";
