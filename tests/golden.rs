@@ -85,7 +85,7 @@ fn bad_hints() {
         [policy.raw]
         rules = [{ class = "text", then = "parse" }, { class = "null", then = "error" }, { then = "wrap_i32_timer" }]
     "#;
-    golden(text, 842, 0xa3bf_bea3_7f6f_a1fe);
+    golden(text, 741, 0x0aa1_26dc_a91d_50c8);
 }
 
 /// Servers that execute few tasks and refuse polls, aborts that cancel, waits that grow after errors.

@@ -538,8 +538,6 @@ fn o6b_leaked_loops_are_as_many_as_little_says() {
 
 // O8: hints between a floor and a ceiling.
 
-const FRACTIONS: &str = "rules = [{ class = \"fractional\", then = \"use\" }]";
-
 /// The load of tasks that never end, their hints drawn as said.
 fn hinted(seed: u32, drawn: &str, ms: &str) -> Results {
     Fleet {
@@ -547,7 +545,7 @@ fn hinted(seed: u32, drawn: &str, ms: &str) -> Results {
         run: &format!("horizon = \"380s\"\nwarm_up = \"140s\"\nreplications = 20\ndrain = \"none\"\nseed = {seed}"),
         server: "hint = \"h\"",
         tenant: "count = 800\narrivals = { offset = { after = { uniform = { low = \"0s\", high = \"60s\" } } } }\nduration = \"1h\"",
-        policy: &format!("floor = \"1s\"\nceiling = \"60s\"\n{FRACTIONS}"),
+        policy: "floor = \"1s\"\nceiling = \"60s\"",
         more: &format!("[hint.h]\ndrawn = \"{drawn}\"\nmix = [{{ ms = {ms} }}]"),
     }
     .run()
@@ -614,7 +612,7 @@ fn o8_tasks_are_seen_half_their_own_interval_late() {
             server: "hint = \"h\"",
             // Many intervals wide, even of the longest.
             tenant: "arrivals = { at_once = { tasks = 1000 } }\nduration = { uniform = { low = \"120s\", high = \"720s\" } }",
-            policy: &format!("floor = \"1s\"\nceiling = \"60s\"\n{FRACTIONS}"),
+            policy: "floor = \"1s\"\nceiling = \"60s\"",
             more: &format!("[hint.h]\nmix = [{{ ms = {ms} }}]"),
         }
         .run();

@@ -1,1 +1,260 @@
-//! A grid.
+//! Floors × ceilings: which pair meets the objectives with the least load?
+//!
+//! The same tasks, durations and hints meet every cell (common random numbers). A cell is feasible if every objective holds at
+//! the unfavourable end of its confidence interval, not just at the mean.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use rayon::prelude::*;
+
+use super::{Estimate, Verdict};
+use crate::engine::{Outcome, RunError};
+use crate::scenario::fields::{Count, record};
+use crate::scenario::units::Duration;
+use crate::scenario::{self, LoadError, Scenario};
+
+record! {
+    /// A grid of floors and ceilings on one policy of a scenario.
+    pub struct GridFile {
+        /// The scenario file; the path is taken from this file's folder.
+        scenario: String,
+        /// The policy whose bounds are tried.
+        policy: String,
+        /// The floors.
+        floors: Vec<Duration>,
+        /// The ceilings; pairs with a ceiling below the floor are left out.
+        ceilings: Vec<Duration>,
+        /// Replications of each cell; the scenario's where left out.
+        replications: Option<Count>,
+    }
+}
+
+/// A grid ready to run: the scenario of each cell.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// As written.
+    pub file: GridFile,
+    /// The scenario with its own bounds.
+    pub base: Scenario,
+    cells: Vec<(Duration, Duration, Scenario)>,
+}
+
+/// One pair of bounds and what came of it.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The floor.
+    pub floor: Duration,
+    /// The ceiling.
+    pub ceiling: Duration,
+    /// Estimates of the fleet, in the order of [`crate::catalogue::names`].
+    pub fleet: Vec<Estimate>,
+    /// How the objectives fare.
+    pub verdicts: Vec<Verdict>,
+    /// Hash of the cell's scenario.
+    pub scenario_hash: u64,
+    /// Replications that were finished.
+    pub replications: usize,
+}
+
+impl Cell {
+    /// A fleet-wide estimate.
+    pub fn estimate(&self, metric: &str) -> Estimate {
+        let at = crate::catalogue::names().iter().position(|n| n == metric);
+        at.map_or(
+            Estimate {
+                mean: None,
+                lo: None,
+                hi: None,
+                n: 0,
+            },
+            |at| self.fleet[at],
+        )
+    }
+
+    /// Does every objective hold at the unfavourable end of its interval?
+    pub fn feasible(&self) -> bool {
+        self.verdicts.iter().all(Verdict::holds_at_the_bound)
+    }
+}
+
+impl Grid {
+    /// Prepares the cells of a grid whose scenario `load` reads with overrides.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, or with it under the grid's bounds.
+    pub fn new(
+        file: GridFile,
+        load: impl Fn(&[String]) -> Result<Scenario, LoadError>,
+    ) -> Result<Self, LoadError> {
+        let base = load(&[])?;
+        let mut cells = Vec::new();
+        for ceiling in &file.ceilings {
+            for floor in file.floors.iter().filter(|floor| *floor <= ceiling) {
+                let mut overrides = vec![
+                    format!("policy.{}.floor={floor}", file.policy),
+                    format!("policy.{}.ceiling={ceiling}", file.policy),
+                ];
+                overrides.extend(
+                    file.replications
+                        .map(|n| format!("run.replications={}", n.0)),
+                );
+                cells.push((*floor, *ceiling, load(&overrides)?));
+            }
+        }
+        Ok(Grid { file, base, cells })
+    }
+
+    /// Reads a grid file and its scenario.
+    ///
+    /// # Errors
+    /// What is wrong with either.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let text = std::fs::read_to_string(path).map_err(|error| LoadError::Io {
+            path: path.display().to_string(),
+            error,
+        })?;
+        let file: GridFile = scenario::read(&path.display().to_string(), &text)?;
+        let scenario = path.parent().unwrap_or(Path::new("")).join(&file.scenario);
+        Self::new(file, |overrides| {
+            scenario::load(&scenario, overrides).map(|l| l.scenario)
+        })
+    }
+
+    /// How many replications there are to run.
+    pub fn replications(&self) -> u64 {
+        self.cells
+            .iter()
+            .map(|(_, _, s)| u64::from(s.run.replications.0))
+            .sum()
+    }
+
+    /// Runs all cells; `done` is called after each replication. Cells that `stop` leaves unfinished are left out.
+    ///
+    /// # Errors
+    /// The first cell (in order) that failed.
+    pub fn run(
+        &self,
+        stop: &AtomicBool,
+        done: impl Fn(&Outcome) + Sync,
+    ) -> Result<Vec<Cell>, RunError> {
+        let cells: Result<Vec<Cell>, RunError> = self
+            .cells
+            .par_iter()
+            .map(|(floor, ceiling, scenario)| {
+                let results = super::run(scenario, stop, &done)?;
+                Ok(Cell {
+                    floor: *floor,
+                    ceiling: *ceiling,
+                    fleet: results.estimates[0].clone(),
+                    verdicts: results.verdicts,
+                    scenario_hash: scenario.hash(),
+                    replications: results.replications.len(),
+                })
+            })
+            .collect();
+        let mut cells = cells?;
+        let wanted = self
+            .cells
+            .first()
+            .map_or(0, |(_, _, s)| s.run.replications.0 as usize);
+        cells.retain(|cell| cell.replications == wanted);
+        Ok(cells)
+    }
+}
+
+/// The feasible cell with the least `tasks/get` rate; of equals, the one with the lower ceiling, then the higher floor.
+pub fn choose(cells: &[Cell]) -> Option<&Cell> {
+    let rate = |cell: &Cell| {
+        cell.estimate("tasks_get_rate_mean_per_s")
+            .mean
+            .unwrap_or(f64::INFINITY)
+    };
+    cells.iter().filter(|cell| cell.feasible()).min_by(|a, b| {
+        rate(a)
+            .total_cmp(&rate(b))
+            .then(a.ceiling.cmp(&b.ceiling))
+            .then(b.floor.cmp(&a.floor))
+    })
+}
+
+/// Where nothing is feasible: for each objective, how many cells miss it, and the value that comes nearest.
+pub fn obstacles(cells: &[Cell]) -> Vec<(Verdict, usize)> {
+    let objectives = cells.first().map_or(0, |c| c.verdicts.len());
+    let mut missed: Vec<(Verdict, usize)> = (0..objectives)
+        .filter_map(|i| {
+            let all = cells.iter().map(|cell| &cell.verdicts[i]);
+            let misses = all.clone().filter(|v| !v.holds_at_the_bound()).count();
+            let nearest = all
+                .filter(|v| v.estimate.mean.is_some())
+                .min_by(|a, b| a.excess().total_cmp(&b.excess()));
+            let shown = nearest.or(cells.first().map(|c| &c.verdicts[i]))?;
+            (misses > 0).then(|| (shown.clone(), misses))
+        })
+        .collect();
+    missed.sort_by_key(|(_, misses)| std::cmp::Reverse(*misses));
+    missed
+}
+
+impl Verdict {
+    /// Does the objective hold at the unfavourable end of the interval (at the mean where there is none)?
+    pub fn holds_at_the_bound(&self) -> bool {
+        self.met && self.excess() <= 0.0
+    }
+
+    /// By how much the unfavourable end lies outside the bounds; at most 0 where it lies inside.
+    pub fn excess(&self) -> f64 {
+        let e = &self.estimate;
+        let (low, high) = (e.lo.or(e.mean), e.hi.or(e.mean));
+        let above = self
+            .objective
+            .max
+            .map(|max| high.map_or(f64::INFINITY, |high| high - max));
+        let below = self
+            .objective
+            .min
+            .map(|min| low.map_or(f64::INFINITY, |low| min - low));
+        above
+            .into_iter()
+            .chain(below)
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_meets_the_objectives_with_the_least_load() {
+        // Constant hints of 200 ms, tasks of 10 s to 20 s: the latency is at most the wait, so the floor decides alone.
+        let text = format!(
+            "{}\n[[objective]]\nmetric = \"completion_latency_max_ms\"\nmax = 1000",
+            crate::experiment::tests::SMALL
+                .replace("name = \"s\"", "name = \"s\"\nhint = 200")
+                .replace("\"3s\"", "{ uniform = { low = \"2s\", high = \"3s\" } }")
+        );
+        let grid: GridFile = scenario::read(
+            "grid",
+            "scenario = \"-\"\npolicy = \"p\"\nfloors = [\"100ms\", \"900ms\", \"2s\"]\nceilings = [\"1s\", \"4s\"]",
+        )
+        .unwrap();
+        let load = |overrides: &[String]| Ok(scenario::parse("test", &text, overrides)?.scenario);
+        let cells = Grid::new(grid, load)
+            .unwrap()
+            .run(&AtomicBool::new(false), |_| {})
+            .unwrap();
+        assert_eq!(
+            cells.len(),
+            5,
+            "a floor of 2 s does not go with a ceiling of 1 s"
+        );
+        let chosen = choose(&cells).unwrap();
+        assert_eq!(
+            (chosen.floor.to_string(), chosen.ceiling.to_string()),
+            ("900ms".into(), "1s".into())
+        );
+        let missed = obstacles(&cells);
+        assert_eq!(missed[0].1, 1, "only the floor of 2 s misses the latency");
+    }
+}

@@ -100,6 +100,9 @@ pub fn run(
     let finished: Vec<Result<Replication, RunError>> = (0..scenario.run.replications.0)
         .into_par_iter()
         .map(|number| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(RunError::Interrupted);
+            }
             let outcome = engine::run(&model, number, None, stop)?;
             let values = groups
                 .iter()

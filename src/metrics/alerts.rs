@@ -83,7 +83,7 @@ pub fn alerts(
         let outliers = beyond + above(&pair.sane_hints, limit_us);
         if outliers > 0 {
             let worst = pair.hint_greatest;
-            let median = median_ms.map_or(String::new(), |m| format!("; the median is {m} ms"));
+            let median = median_ms.map_or(String::new(), |m| format!("; the median is {m:.0} ms"));
             alert(
                 "hint_outliers",
                 outliers,

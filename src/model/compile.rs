@@ -136,7 +136,7 @@ fn compile_wire(wire: &written::Wire) -> Part {
         written::Wire::Ms(ms) => {
             let sampler = Sampler::new(ms);
             match sampler.as_constant() {
-                Some(ms) => RawHint::Number(ms),
+                Some(ms) => RawHint::Number(libm::rint(ms)),
                 None => return Part::Drawn(Box::new(sampler)),
             }
         }

@@ -40,7 +40,7 @@ pub struct Steps(pub Vec<(f64, Part)>);
 pub enum Part {
     /// Always the same.
     Fixed(RawHint),
-    /// Milliseconds from a distribution.
+    /// Milliseconds from a distribution, rounded to whole ones.
     Drawn(Box<Sampler>),
 }
 
@@ -49,7 +49,7 @@ impl Part {
     pub fn hint(&self, bits: impl FnOnce() -> u64) -> RawHint {
         match self {
             Part::Fixed(hint) => *hint,
-            Part::Drawn(sampler) => RawHint::Number(sampler.draw(bits())),
+            Part::Drawn(sampler) => RawHint::Number(libm::rint(sampler.draw(bits()))),
         }
     }
 }

@@ -212,3 +212,23 @@ impl Fnv {
         }
     }
 }
+
+/// Reads a text called `name` as any kind of record.
+///
+/// # Errors
+/// [`Rejected`] with every fault found.
+pub fn read<T: Field>(name: &str, text: &str) -> Result<T, Rejected> {
+    let mut loader = Loader::default();
+    let mut reader = Reader::default();
+    let read = loader
+        .parse(name, text, Path::new(""))
+        .and_then(|tree| T::read(&tree, &mut reader));
+    loader.diagnostics.append(&mut reader.diagnostics);
+    match read {
+        Some(value) if loader.diagnostics.is_empty() => Ok(value),
+        _ => Err(Rejected {
+            sources: loader.sources,
+            diagnostics: loader.diagnostics,
+        }),
+    }
+}

@@ -181,7 +181,7 @@ pub struct HintPart {
 /// What a hint is on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wire {
-    /// Milliseconds drawn from a distribution.
+    /// Milliseconds drawn from a distribution, rounded to whole ones (a fractional hint is a `value`).
     Ms(Plain),
     /// The key is not there.
     Absent,
@@ -259,7 +259,7 @@ impl Wire {
 
     fn properties() -> serde_json::Map<String, serde_json::Value> {
         let map = json!({
-            "ms": property(Plain::schema(), "milliseconds drawn from a distribution", None),
+            "ms": property(Plain::schema(), "milliseconds drawn from a distribution, rounded to whole ones", None),
             "absent": { "const": true, "description": "the key is not there" },
             "null": { "const": true, "description": "null" },
             "value": { "type": ["number", "string"], "description": "a number, however bad (TOML's nan and inf included), or a string" },

@@ -1,0 +1,213 @@
+//! One file per subcommand: arguments in, exit code out.
+
+mod check;
+mod run;
+mod sweep;
+mod trace;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pollpace::engine::RunError;
+use pollpace::scenario::{self, LoadError, Loaded, Rejected, Scenario};
+
+/// Done.
+pub const DONE: u8 = 0;
+/// Done, but an objective is not met.
+pub const NOT_MET: u8 = 1;
+/// The input is wrong.
+pub const WRONG_INPUT: u8 = 2;
+/// The program failed: a file could not be written, say.
+pub const FAILED: u8 = 3;
+/// Stopped by Ctrl-C.
+pub const INTERRUPTED: u8 = 130;
+
+/// Which floor and which ceiling should a host put around a server's pollInterval?
+///
+/// pollpace simulates a fleet of hosts that poll durable tasks, and tells the load, the completion latency and the abort latency of
+/// each choice. Without a subcommand it does its main job on an embedded fleet: a grid of floors and ceilings, the recommended
+/// pair, the trade-off curve.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Exit codes: 0 done; 1 done, but an objective is not met; 2 the input is wrong; 3 a failure of the program; 130 interrupted."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a scenario and show what the fleet does
+    Run(run::RunArgs),
+    /// Tell the story of one task, poll by poll
+    Trace(trace::TraceArgs),
+    /// Validate a scenario and print it as understood, with all defaults
+    Check(check::CheckArgs),
+    /// Run a grid of floors and ceilings and recommend a pair
+    Sweep(sweep::SweepArgs),
+    /// Print the JSON Schema of scenario files
+    Schema,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// A scenario file with overrides.
+#[derive(Args, Clone)]
+pub struct ScenarioArgs {
+    /// The scenario file
+    file: PathBuf,
+    /// Override any value: --set policy.envelope.floor=500ms (may be repeated)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Override the seed
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl ScenarioArgs {
+    /// The overrides, seed included.
+    fn overrides(&self) -> Vec<String> {
+        let seed = self.seed.map(|seed| format!("run.seed={seed}"));
+        self.set.iter().cloned().chain(seed).collect()
+    }
+
+    /// The scenario's name in results: its file's.
+    fn name(&self) -> String {
+        self.file.file_name().map_or_else(
+            || self.file.display().to_string(),
+            |n| n.to_string_lossy().into(),
+        )
+    }
+
+    /// Reads the scenario, printing its warnings.
+    fn load(&self, overrides: &[String]) -> anyhow::Result<Scenario> {
+        let Loaded { scenario, warnings } = scenario::load(&self.file, overrides)?;
+        eprint!("{warnings}");
+        Ok(scenario)
+    }
+}
+
+/// Runs the program and gives its exit code.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        None => sweep::main_job(),
+        Some(Command::Run(args)) => run::run(&args),
+        Some(Command::Trace(args)) => trace::run(&args),
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Sweep(args)) => sweep::run(&args),
+        Some(Command::Schema) => schema(),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "pollpace", &mut script);
+            print(&script).map(|()| DONE)
+        }
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(code_of(&error))
+        }
+    }
+}
+
+/// An argument that does not fit the scenario.
+#[derive(Debug)]
+struct Wrong(String);
+
+impl std::error::Error for Wrong {}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Wrong input is told from failures of the program.
+fn code_of(error: &anyhow::Error) -> u8 {
+    let wrong_input = error.chain().any(|cause| {
+        cause.is::<Rejected>()
+            || cause.is::<Wrong>()
+            || cause.is::<LoadError>()
+            || matches!(
+                cause.downcast_ref(),
+                Some(RunError::NoTime { .. } | RunError::EventLimit { .. })
+            )
+    });
+    if wrong_input { WRONG_INPUT } else { FAILED }
+}
+
+fn schema() -> anyhow::Result<u8> {
+    let mut text = serde_json::to_vec_pretty(&Scenario::json_schema())?;
+    text.push(b'\n');
+    print(&text)?;
+    Ok(DONE)
+}
+
+/// Writes to standard output; a reader that has gone away is no failure.
+fn print(text: &[u8]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the program at once.
+fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::SeqCst) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+    Ok(stop)
+}
+
+/// A progress bar over `total` units, shown on a terminal after a second.
+fn progress(total: u64, unit: &str, quiet: bool) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+    let style = ProgressStyle::with_template(&format!(
+        "{{bar:30}} {{pos}}/{{len}} {unit}  {{per_sec}}  {{eta}} left"
+    ));
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    if !quiet {
+        let later = bar.downgrade();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            if let Some(bar) = later.upgrade()
+                && !bar.is_finished()
+            {
+                // Draws nothing where standard error is no terminal.
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                bar.enable_steady_tick(Duration::from_millis(200));
+            }
+        });
+    }
+    bar
+}
+
+/// A pool of so many threads; all cores where the number is not given.
+fn pool(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build()
+        .context("cannot start threads")
+}
