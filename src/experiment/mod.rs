@@ -158,14 +158,30 @@ pub fn run(
         .iter()
         .map(|o| results.judge(o))
         .collect();
-    let strictest = scenario
+    let finished = results.replications.len().max(1) as u64;
+    let limits = abort_limits_ms(scenario, &model, &groups);
+    results.alerts = alerts(&results.pairs, finished, &model, &limits);
+    Ok(results)
+}
+
+/// For each pair of tenant and server class, the strictest objective on an abort latency of a group that it belongs to.
+fn abort_limits_ms(scenario: &Scenario, model: &Model, groups: &[Group]) -> Vec<Option<f64>> {
+    let servers = model.servers.len();
+    let objectives: Vec<(Group, f64)> = scenario
         .objective
         .iter()
         .filter(|o| o.metric.starts_with("abort_latency"))
-        .filter_map(|o| o.max);
-    let finished = results.replications.len().max(1) as u64;
-    results.alerts = alerts(&results.pairs, finished, &model, strictest.reduce(f64::min));
-    Ok(results)
+        .filter_map(|o| {
+            let group = groups.iter().find(|g| g.name(model) == o.over)?;
+            Some((*group, o.max?))
+        })
+        .collect();
+    (0..model.tenants.len() * servers)
+        .map(|pair| {
+            let own = objectives.iter().filter(|(g, _)| g.has(pair, servers));
+            own.map(|(_, max)| *max).reduce(f64::min)
+        })
+        .collect()
 }
 
 fn estimates(replications: &[Replication], groups: usize, confidence: f64) -> Vec<Vec<Estimate>> {

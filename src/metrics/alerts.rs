@@ -37,12 +37,12 @@ pub struct Alert {
 
 /// The findings of a scenario's runs, from tallies pooled over the replications.
 ///
-/// `abort_limit_ms` is the strictest objective on an abort latency.
+/// `abort_limits_ms` has, for each pair of tenant and server class, the strictest objective on its abort latency.
 pub fn alerts(
     pairs: &[PairTally],
     replications: u64,
     model: &Model,
-    abort_limit_ms: Option<f64>,
+    abort_limits_ms: &[Option<f64>],
 ) -> Vec<Alert> {
     let mut found = Vec::new();
     for (i, pair) in pairs.iter().enumerate() {
@@ -150,7 +150,7 @@ pub fn alerts(
                 ),
             );
         }
-        if let Some(limit) = abort_limit_ms {
+        if let Some(limit) = abort_limits_ms[i] {
             let late = above(&pair.abort, (limit * 1e6) as u64) + pair.aborts_unsettled;
             if late > 0 {
                 let worst = pair.abort.max().map(|ns| ns as f64 / 1e6);

@@ -1,7 +1,7 @@
 //! How a table in a file becomes a Rust value: one definition gives the type, the strict reader, the JSON Schema
 //! and the printed form with all defaults, so that the four cannot drift apart.
 //!
-//! [`record!`] defines a table with fixed keys, [`choice!`] a value that is one of several (`"none"`, or a table with one key such
+//! `record!` defines a table with fixed keys, `choice!` a value that is one of several (`"none"`, or a table with one key such
 //! as `{ proportional = 0.1 }`). Readers report every fault they meet to the [`Reader`] and give `None`.
 
 use std::collections::BTreeMap;
