@@ -230,15 +230,19 @@ impl Simulation<'_> {
     fn wait(&mut self, slot: u32, from: u64, policy: &Policy, sleep: u64) {
         let task = &self.slab.tasks[slot as usize];
         let (next, tick) = match policy.fixed_delay {
+            _ if sleep >= FOREVER => (u64::MAX, 0),
             true => (from.saturating_add(sleep), 0),
             false => next_tick(task.tick, from, sleep),
         };
-        let deadline = task.created.saturating_add(policy.give_up_after);
+        let deadline = match policy.give_up_after {
+            FOREVER.. => u64::MAX,
+            age => task.created.saturating_add(age),
+        };
         if task.abort < next && task.abort <= deadline {
             let abort = task.abort;
             match policy.manner {
                 WaitManner::Interruptible => return self.settle_abort(slot, abort),
-                WaitManner::CheckedAfterSleep => {
+                WaitManner::CheckedAfterSleep if next.min(deadline) < u64::MAX => {
                     return self.settle_abort(slot, next.min(deadline));
                 }
                 WaitManner::Sliced(slice) => {
@@ -246,16 +250,20 @@ impl Simulation<'_> {
                         from.saturating_add(((abort - from) / slice + 1).saturating_mul(slice));
                     return self.settle_abort(slot, look.min(next).min(deadline));
                 }
-                WaitManner::Ignored => {}
+                // Nobody looks, or the sleep has no end to look at.
+                WaitManner::CheckedAfterSleep | WaitManner::Ignored => {}
             }
         }
         if next > deadline {
+            if deadline > self.model.stop {
+                return;
+            }
             self.tell(slot, deadline.max(from), 6, "loop ended", || {
                 "gave up at its deadline".into()
             });
             return self.end_loop(slot, deadline.max(from), Final::GaveUp);
         }
-        if sleep >= FOREVER {
+        if next == u64::MAX {
             self.tell(slot, from, 6, "loop ended", || "waits for ever".into());
             return self.end_loop(slot, u64::MAX, Final::NeverPolledAgain);
         }
@@ -289,35 +297,43 @@ impl Simulation<'_> {
         task.leaked += u32::from(leaked);
         self.totals.sent += 1;
         if task.at_once >= POLLS_AT_ONE_INSTANT {
-            return self.fail_without_time(slot);
+            let at = task.sent;
+            return self.fail_without_time(slot, at, "polls of one task");
         }
         let out = delay(model, task, Purpose::DelayOut, u64::from(task.polls));
         let arrival = next.saturating_add(out);
-        let dropped =
-            task.abort >= next && task.abort < arrival && aborts_requests(model, task.class);
         self.push_task_event(
             slot,
             arrival,
             if out == 0 { Step::Sends } else { Step::Arrives },
             Kind::Poll,
         );
-        // An abort that comes before the poll is at its server: what it causes must be told now.
-        if dropped {
-            let abort = self.slab.tasks[slot as usize].abort;
+        self.drop_request_before(slot, arrival);
+    }
+
+    /// An abort that drops the poll in flight before its next event at `event`: what it causes may lie before that event, and
+    /// must be told now.
+    #[inline]
+    pub(super) fn drop_request_before(&mut self, slot: u32, event: u64) {
+        let task = &self.slab.tasks[slot as usize];
+        let comes = task.abort < event && task.abort <= self.model.stop && !task.settled;
+        if comes && aborts_requests(self.model, task.class) {
+            let abort = task.abort;
             self.tell_poll(slot, None, "dropped by the abort");
             self.settle_abort(slot, abort);
         }
     }
 
     #[cold]
-    fn fail_without_time(&mut self, slot: u32) {
+    fn fail_without_time(&mut self, slot: u32, at: u64, what: &'static str) {
         let task = &self.slab.tasks[slot as usize];
         let tenant = &self.model.tenants[task.class as usize];
         self.failed = Some(RunError::NoTime {
+            what,
             tenant: tenant.name.clone(),
             server: self.model.servers[task.server_class as usize].name.clone(),
             policy: self.model.policies[tenant.policy].name.clone(),
-            at_s: seconds(task.sent),
+            at_s: seconds(at),
         });
     }
 
@@ -404,13 +420,26 @@ impl Simulation<'_> {
                 tally_abort(pair, &task, Some(at));
             }
         }
-        self.tell(slot, at, 8, "settled", || final_text(how).into());
+        if at != u64::MAX {
+            self.tell(slot, at, 8, "settled", || final_text(how).into());
+        }
         if let Arrivals::ClosedLoop { think, .. } = &model.tenants[task.class as usize].arrivals
             && at != u64::MAX
         {
             let key = self.member_key(task.class, task.member);
             let pause = think.draw(|| key.draw(Purpose::Think, u64::from(task.ordinal)));
-            self.push_create(task.class, task.member, at.saturating_add(pause));
+            let again = at.saturating_add(pause);
+            let member = &mut self.members[task.member as usize];
+            member.at_once = if again == task.created {
+                member.at_once + 1
+            } else {
+                0
+            };
+            if member.at_once >= POLLS_AT_ONE_INSTANT {
+                self.fail_without_time(slot, at, "tasks, each after the end of another,");
+            } else {
+                self.push_create(task.class, task.member, again);
+            }
         }
         if !seen && wanted {
             self.slab.sweep(slot);

@@ -27,7 +27,7 @@ use station::Station;
 use task::Slab;
 use trace::{Follow, Row, Tracer};
 
-/// Polls of one task at one instant after which the run is stopped.
+/// Polls of one task, or tasks of a closed loop, at one instant after which the run is stopped.
 pub const POLLS_AT_ONE_INSTANT: u16 = 10_000;
 
 /// Why a run stopped before its end.
@@ -35,10 +35,13 @@ pub const POLLS_AT_ONE_INSTANT: u16 = 10_000;
 pub enum RunError {
     /// A loop that takes no time.
     #[error(
-        "a loop that takes no time: tenant \"{tenant}\" sent {POLLS_AT_ONE_INSTANT} polls of one task to server \"{server}\" at the instant {at_s} s; \
-         policy \"{policy}\" lets the wait be 0 and nothing else takes time. Give the policy a floor, the timer a minimum, or the server a delay or a service time"
+        "a loop that takes no time: tenant \"{tenant}\" sent {POLLS_AT_ONE_INSTANT} {what} to server \"{server}\" at the instant {at_s} s; \
+         policy \"{policy}\" lets the wait be 0 and nothing else takes time. Give the policy a floor, the timer a minimum, \
+         the server a delay or a service time, or a closed loop a pause (`think`)"
     )]
     NoTime {
+        /// Polls of one task, or tasks of one host that each follow the end of another.
+        what: &'static str,
         /// Tenant class.
         tenant: String,
         /// Server class.
@@ -133,6 +136,8 @@ struct Member {
     phase: u32,
     /// End of the on phase.
     phase_end: u64,
+    /// Tasks in a row of a closed loop that took no time.
+    at_once: u16,
 }
 
 struct Simulation<'m> {
@@ -199,6 +204,7 @@ impl<'m> Simulation<'m> {
             {
                 prefetch(task);
             }
+            debug_assert!(event.time >= self.now, "time runs backwards: {event:?}");
             self.now = event.time;
             self.totals.events += 1;
             match event.kind {
@@ -213,8 +219,10 @@ impl<'m> Simulation<'m> {
             }
             until_look -= 1;
             if until_look == 0 {
-                until_look = 4096;
                 self.look(stop)?;
+                // The limit is met to the event.
+                let left = self.model.event_limit - self.totals.events;
+                until_look = left.saturating_add(1).min(4096) as u32;
             }
         }
         self.failed.take().map_or(Ok(()), Err)

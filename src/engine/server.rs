@@ -69,9 +69,10 @@ impl Simulation<'_> {
             pair.store_latency.record(served.done - self.now);
             pair.queue_length.record(served.found);
         }
-        if class.limits_execution() {
+        if class.reads_late() {
             self.push_task_event(slot, served.done, Step::Reads, Kind::Served);
             self.slab.tasks[slot as usize].holds -= 1;
+            self.drop_request_before(slot, served.done);
         } else {
             self.read(slot, served.done);
         }
@@ -198,6 +199,9 @@ impl Simulation<'_> {
                 self.push_task_event(slot, served.done, Step::Reads, Kind::Cancelled);
             }
             Some(served) if task.end > served.done => {
+                if let HintSource::ByLoad(_) = self.model.servers[task.server_class as usize].hint {
+                    self.stations[task.server as usize].end_early(task.end, served.done);
+                }
                 let task = &mut self.slab.tasks[slot as usize];
                 (task.end, task.outcome) = (served.done, Outcome::Cancelled);
                 self.tell(slot, served.done, 0, "cancelled", String::new);

@@ -1,7 +1,7 @@
 //! One server: the station that answers from the task store, and the tasks it executes.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// A request that the station took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,10 @@ pub struct Station {
     pub backlog: VecDeque<u32>,
     /// Unfinished tasks (where execution is limited).
     pub unfinished: u32,
-    /// Ends of unfinished tasks (where it is not, and a hint follows the load).
-    ends: BinaryHeap<Reverse<u64>>,
+    /// Ends of unfinished tasks, and how many end then (where it is not, and a hint follows the load).
+    ends: BTreeMap<u64, u32>,
+    /// How many those are.
+    held: u64,
 }
 
 impl Station {
@@ -94,15 +96,24 @@ impl Station {
 
     /// A task that will end at `end` is now here (only asked for where a hint follows the load).
     pub fn hold_until(&mut self, end: u64) {
-        self.ends.push(Reverse(end));
+        *self.ends.entry(end).or_default() += 1;
+        self.held += 1;
+    }
+
+    /// A task that would have ended at `end` is cancelled, and ends at `at`.
+    pub fn end_early(&mut self, end: u64, at: u64) {
+        if let Some(n) = self.ends.get_mut(&end) {
+            *n -= 1;
+            *self.ends.entry(at).or_default() += 1;
+        }
     }
 
     /// Unfinished tasks at `now`.
     pub fn unfinished(&mut self, now: u64) -> u64 {
-        while self.ends.peek().is_some_and(|Reverse(end)| *end <= now) {
-            self.ends.pop();
+        while let Some(first) = self.ends.first_entry().filter(|e| *e.key() <= now) {
+            self.held -= u64::from(first.remove());
         }
-        self.ends.len() as u64 + u64::from(self.unfinished)
+        self.held + u64::from(self.unfinished)
     }
 }
 
@@ -148,13 +159,9 @@ mod tests {
         let mut station = Station::new(1);
         station.hold_until(10);
         station.hold_until(5);
-        assert_eq!(
-            [
-                station.unfinished(4),
-                station.unfinished(5),
-                station.unfinished(10)
-            ],
-            [2, 1, 0]
-        );
+        station.hold_until(20);
+        station.end_early(20, 7);
+        let unfinished: Vec<u64> = [4, 5, 7, 10].map(|now| station.unfinished(now)).into();
+        assert_eq!(unfinished, [3, 2, 1, 0]);
     }
 }

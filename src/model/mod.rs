@@ -164,6 +164,11 @@ impl ServerClass {
     pub fn limits_execution(&self) -> bool {
         self.executes != u32::MAX
     }
+
+    /// Must a poll be answered when its service ends, because what the answer says is not known before?
+    pub fn reads_late(&self) -> bool {
+        self.limits_execution() || matches!(self.hint, HintSource::ByLoad(_))
+    }
 }
 
 impl Model {

@@ -1,0 +1,782 @@
+//! What holds for every scenario: the envelope's promise, conservation, and sameness of bytes.
+//!
+//! Scenarios are generated as text, the way a planner writes them, so that reading, compiling and running are all part
+//! of what is tested.
+
+use std::sync::atomic::AtomicBool;
+
+use pollpace::catalogue;
+use pollpace::engine::trace::Follow;
+use pollpace::engine::{self, Outcome, RunError};
+use pollpace::experiment::{self, Results};
+use pollpace::metrics::summary::{self, Group};
+use pollpace::metrics::tally::Final;
+use pollpace::model::Model;
+use pollpace::policy::{Decision, Policy, RawHint, Saw, State};
+use pollpace::scenario::{self, Scenario};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+fn parse(text: &str) -> Scenario {
+    match scenario::parse("generated", text, &[]) {
+        Ok(loaded) => loaded.scenario,
+        Err(error) => panic!("{error}\n{text}"),
+    }
+}
+
+/// The results, or nothing for one of the two documented ways of not ending.
+fn run(scenario: &Scenario) -> Option<Results> {
+    match experiment::run(scenario, &AtomicBool::new(false), |_| {}) {
+        Ok(results) => Some(results),
+        Err(RunError::NoTime { .. } | RunError::EventLimit { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Every value of a group, as bits.
+fn bits(results: &Results, group: &str) -> Vec<Option<u64>> {
+    let at = results.groups.iter().position(|g| g == group).unwrap();
+    let values = results.replications.iter().flat_map(|r| &r.values[at]);
+    values.map(|v| v.map(f64::to_bits)).collect()
+}
+
+// The parts of a scenario, as text.
+
+/// Durations from none to a few seconds, on a coarse grid so that things often fall on one instant.
+fn duration() -> impl Strategy<Value = String> {
+    prop_oneof![
+        2 => Just("\"0s\"".to_string()),
+        4 => (1u32..40).prop_map(|n| format!("\"{}ms\"", n * 100)),
+        2 => (1u32..4000).prop_map(|n| format!("\"{n}ms\"")),
+        1 => (1u32..3000).prop_map(|n| format!("{{ exponential = {{ mean = \"{n}ms\" }} }}")),
+        1 => (1u32..2000).prop_map(|n| format!("{{ uniform = {{ low = \"0s\", high = \"{n}ms\" }} }}")),
+    ]
+}
+
+/// Above zero.
+fn span() -> impl Strategy<Value = String> {
+    (1u32..30).prop_map(|n| format!("\"{}ms\"", n * 100))
+}
+
+fn short() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => Just("\"0s\"".to_string()),
+        2 => (1u32..50).prop_map(|n| format!("\"{n}ms\"")),
+        1 => Just("\"100ms\"".to_string()),
+        1 => Just("{ exponential = { mean = \"20ms\" } }".to_string()),
+    ]
+}
+
+fn wire() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "value = 0",
+        "value = -250",
+        "value = 0.5",
+        "value = nan",
+        "value = inf",
+        "value = 100",
+        "value = 1500",
+        "value = \"700\"",
+        "value = \"soon\"",
+        "value = 2147483648",
+        "value = 1e300",
+        "absent = true",
+        "null = true",
+        "ms = { lognormal = { median = 800, sigma = 1.0 } }",
+        "ms = { uniform = { low = -100, high = 900 } }",
+    ])
+}
+
+fn hint() -> impl Strategy<Value = String> {
+    let mix = (
+        prop::sample::select(vec!["per_task", "per_answer"]),
+        prop::collection::vec((1u32..9, wire()), 1..4),
+    )
+        .prop_map(|(drawn, parts)| {
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|(weight, wire)| format!("{{ weight = {weight}, {wire} }}"))
+                .collect();
+            format!("drawn = \"{drawn}\"\nmix = [{}]", parts.join(", "))
+        });
+    let steps = (
+        prop::sample::select(vec![
+            ("by_age", ["\"0s\"", "\"1s\""]),
+            ("by_progress", ["0", "0.5"]),
+            ("by_load", ["1", "3"]),
+        ]),
+        wire(),
+        wire(),
+    )
+        .prop_map(|((drawn, [first, second]), a, b)| {
+            format!(
+                "drawn = \"{drawn}\"\nsteps = [{{ from = {first}, {a} }}, {{ from = {second}, {b} }}]"
+            )
+        });
+    prop_oneof![2 => mix, 1 => steps]
+}
+
+fn server(name: &'static str) -> impl Strategy<Value = String> {
+    (
+        1u32..3,
+        prop::option::of(1u32..4),
+        1u32..3,
+        short(),
+        prop::option::of(0u32..4),
+        short(),
+        any::<bool>(),
+    )
+        .prop_map(move |(count, executes, workers, service, queue, delay, hinted)| {
+            let executes = executes.map_or(String::new(), |n| format!("executes = {n}\n"));
+            let queue = queue.map_or(String::new(), |n| format!(", queue = {n}"));
+            let hint = if hinted { "hint = \"h\"\n" } else { "" };
+            format!(
+                "[[server]]\nname = \"{name}\"\ncount = {count}\n{executes}{hint}delay = {delay}\n\
+                 tasks_get = {{ workers = {workers}, service = {service}{queue} }}\n"
+            )
+        })
+}
+
+fn arrivals() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1u32..6, 0u32..3)
+            .prop_map(|(n, at)| format!("at_once = {{ tasks = {n}, at = \"{at}s\" }}")),
+        (1u32..4, duration())
+            .prop_map(|(n, after)| format!("offset = {{ tasks = {n}, after = {after} }}")),
+        (span(), duration()).prop_map(|(every, phase)| format!(
+            "periodic = {{ every = {every}, phase = {phase} }}"
+        )),
+        (1u32..4).prop_map(|n| format!("poisson = {{ rate = \"{n}/s\" }}")),
+        (1u32..4, span(), duration()).prop_map(|(n, on, off)| format!(
+            "on_off = {{ rate = \"{n}/s\", on = {on}, off = {off} }}"
+        )),
+        (1u32..3, duration())
+            .prop_map(|(n, think)| format!("closed_loop = {{ tasks = {n}, think = {think} }}")),
+    ]
+}
+
+fn abort() -> impl Strategy<Value = String> {
+    let times = prop_oneof![
+        3 => duration().prop_map(|after| format!("after = {after}")),
+        1 => (0u32..8).prop_map(|at| format!("shutdown_at = \"{at}s\"")),
+        1 => span().prop_map(|at| format!("deadline = {at}")),
+        1 => (duration(), span()).prop_map(|(after, at)| format!("probability = 0.5, after = {after}, deadline = {at}")),
+    ];
+    let request = prop::sample::select(vec!["aborts", "waits"]);
+    let then = prop::sample::select(vec!["detach", "cancel"]);
+    prop_oneof![
+        1 => Just(String::new()),
+        2 => (times, request, then).prop_map(|(times, request, then)| {
+            format!("abort = {{ {times}, request = \"{request}\", then = \"{then}\" }}\n")
+        }),
+    ]
+}
+
+fn tenant(name: &'static str, servers: &[&'static str]) -> impl Strategy<Value = String> {
+    let servers = prop::sample::select(servers.to_vec());
+    let ends = prop::sample::select(vec![
+        "",
+        "ends = { completed = 1, failed = 1, cancelled = 1 }\n",
+    ]);
+    (1u32..4, arrivals(), duration(), servers, ends, short(), abort()).prop_map(
+        move |(count, arrivals, duration, servers, ends, creation, abort)| {
+            format!(
+                "[[tenant]]\nname = \"{name}\"\ncount = {count}\narrivals = {{ {arrivals} }}\nduration = {duration}\n\
+                 servers = {servers}\npolicy = \"{name}\"\ncreation_delay = {creation}\n{ends}{abort}"
+            )
+        },
+    )
+}
+
+const ANYWHERE: [&str; 3] = ["{ a = 1 }", "{ b = 1 }", "{ a = 1, b = 2 }"];
+
+/// A line of text, or none.
+fn maybe<S: Strategy<Value = String> + 'static>(line: S) -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), line]
+}
+
+fn chosen(key: &'static str, values: &[&'static str]) -> impl Strategy<Value = String> + use<> {
+    maybe(prop::sample::select(values.to_vec()).prop_map(move |value| format!("{key} = {value}\n")))
+}
+
+/// The body of a policy without floor and ceiling, every stage in every form.
+fn policy_body() -> impl Strategy<Value = String> {
+    let shaping = (
+        maybe(duration_constant().prop_map(|d| format!("default = {d}\n"))),
+        // A ramp needs a backoff of its own.
+        chosen(
+            "role",
+            &["\"value\"", "\"ignored\"", "\"floor\"", "\"ramp_ceiling\""],
+        ),
+        chosen(
+            "read",
+            &["\"every_answer\"", "\"creation\"", "\"first_answer\""],
+        ),
+        chosen("absent", &["\"default\"", "\"keep_last\"", "\"creation\""]),
+        chosen(
+            "rules",
+            &[
+                "[{ then = \"use\" }]",
+                "[{ class = \"text\", then = \"parse\" }, { then = \"round\" }]",
+                "[{ class = \"zero\", then = \"forget\" }, { json = \"number\", then = \"truncate\" }]",
+                "[{ json = \"integer\", min = 10, max = 1000, then = \"use\" }, { then = \"wrap_i32_timer\" }]",
+                "[{ then = \"wrap_i64_ns\" }]",
+                "[{ class = \"negative\", then = \"error\" }, { class = \"text\", then = \"reject\" }]",
+                "[{ class = \"non_finite\", then = \"forever\" }, { class = \"null\", then = \"forever\" }]",
+            ],
+        ),
+        chosen(
+            "backoff",
+            &[
+                "{ geometric = { factor = 2, cap = \"3s\" } }",
+                "{ geometric = { initial = \"100ms\", factor = 1.5 } }",
+                "{ additive = { step = \"100ms\" } }",
+                "{ steps = [{ waits = 2, wait = \"100ms\" }, { waits = 1, wait = \"1s\" }] }",
+            ],
+        ),
+        chosen(
+            "backoff_reset",
+            &["\"on_change\"", "\"on_change_or_error\"", "\"never\""],
+        ),
+        chosen(
+            "jitter",
+            &[
+                "\"full\"",
+                "\"equal\"",
+                "{ proportional = 0.3 }",
+                "{ additive = \"300ms\" }",
+                "{ minus = \"300ms\" }",
+                "{ window = \"100ms\" }",
+                "{ decorrelated = 3 }",
+            ],
+        ),
+        chosen(
+            "error_backoff",
+            &[
+                "{ initial = \"200ms\" }",
+                "{ initial = \"100ms\", factor = 3, cap = \"2s\", reset = \"never\" }",
+            ],
+        ),
+    );
+    shaping.prop_map(
+        |(default, role, read, absent, rules, backoff, reset, jitter, errors)| {
+            let backoff = if role.contains("ramp") {
+                "backoff = { geometric = { initial = \"20ms\", factor = 2 } }\n".into()
+            } else {
+                backoff
+            };
+            [
+                default, role, read, absent, rules, backoff, reset, jitter, errors,
+            ]
+            .concat()
+        },
+    )
+}
+
+fn duration_constant() -> impl Strategy<Value = String> {
+    (0u32..20).prop_map(|n| format!("\"{}ms\"", n * 100))
+}
+
+fn bounds() -> impl Strategy<Value = String> {
+    (0u32..10, 0u32..20, 0u32..4).prop_map(|(floor, more, which)| {
+        let floor_line = format!("floor = \"{}ms\"\n", floor * 100);
+        let ceiling_line = format!("ceiling = \"{}ms\"\n", (floor + more) * 100);
+        match which {
+            0 => String::new(),
+            1 => floor_line,
+            2 => ceiling_line,
+            _ => floor_line + &ceiling_line,
+        }
+    })
+}
+
+fn policy(name: &'static str) -> impl Strategy<Value = String> {
+    let looping = (
+        chosen("first_poll", &["\"at_once\"", "{ after = \"300ms\" }"]),
+        chosen("pace", &["\"fixed_rate\""]),
+        chosen(
+            "timer",
+            &[
+                "{ quantum = \"15ms\", minimum = \"1ms\", overhead = \"3ms\" }",
+                "{ minimum = \"1ms\", maximum = \"2s\" }",
+                "{ maximum = \"2s\", beyond = \"forever\" }",
+            ],
+        ),
+        chosen(
+            "wait",
+            &[
+                "\"checked_after_sleep\"",
+                "{ sliced = \"70ms\" }",
+                "\"ignored\"",
+            ],
+        ),
+        chosen("give_up_after", &["\"0s\"", "\"1500ms\"", "\"4s\""]),
+        chosen("max_polls", &["1", "7"]),
+        chosen("at_end", &["\"tasks/result\""]),
+        chosen("ceiling_covers", &["\"own_terms\""]),
+        chosen("bounds", &["\"before_jitter\""]),
+    );
+    (bounds(), policy_body(), looping, any::<bool>()).prop_map(move |(bounds, body, l, ends)| {
+        let end = if ends && !body.contains("error_backoff") {
+            "on_error = \"end\"\n"
+        } else {
+            ""
+        };
+        let looping = [l.0, l.1, l.2, l.3, l.4, l.5, l.6, l.7, l.8].concat();
+        format!("[policy.{name}]\n{bounds}{body}{looping}{end}")
+    })
+}
+
+/// A few seconds.
+fn run_table() -> impl Strategy<Value = String> {
+    (
+        any::<u32>(),
+        20u32..60,
+        0u32..20,
+        prop::sample::select(vec!["all", "none"]),
+    )
+        .prop_map(|(seed, horizon, warm_up, drain)| {
+            format!(
+                "[run]\nseed = {seed}\nhorizon = \"{}ms\"\nwarm_up = \"{}ms\"\ndrain = \"{drain}\"\n\
+                 replications = 1\nevent_limit = 50000\n",
+                horizon * 100,
+                warm_up * 100
+            )
+        })
+}
+
+/// Two tenant classes on two server classes.
+fn any_scenario() -> impl Strategy<Value = String> {
+    (
+        run_table(),
+        server("a"),
+        server("b"),
+        hint(),
+        tenant("t", &ANYWHERE),
+        tenant("u", &ANYWHERE),
+        policy("t"),
+        policy("u"),
+    )
+        .prop_map(|(run, a, b, hint, t, u, p, q)| {
+            format!("{run}{a}{b}[hint.h]\n{hint}\n{t}{u}{p}{q}")
+        })
+}
+
+/// A run, or one of the two documented ways of not ending it.
+fn outcome(model: &Model, follow: Option<Follow>) -> Option<Outcome> {
+    match engine::run(model, 0, follow, &AtomicBool::new(false)) {
+        Ok(outcome) => Some(outcome),
+        Err(RunError::NoTime { .. } | RunError::EventLimit { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Metrics that count or add up, so that parts sum to the whole.
+fn adds_up(name: &str) -> bool {
+    let counts = [
+        "requests",
+        "hints_",
+        "tasks_get_accepted",
+        "tasks_get_refused",
+        "tasks_get_seen",
+        "tasks_get_unseen",
+        "leaked_polls",
+        "aborts",
+        "active_tasks_mean",
+        "tasks_get_rate_mean_per_s",
+    ];
+    let tasks =
+        name.starts_with("tasks") && !name.starts_with("tasks_get") && !name.ends_with("share");
+    let counted = counts
+        .iter()
+        .any(|c| name == *c || (name.starts_with(c) && !name.contains("per_abort")));
+    tasks || name.ends_with("_count") || counted
+}
+
+/// The parts of an outcome add up: see the comment at each line.
+fn conserved(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
+    let totals = outcome.totals;
+    prop_assert_eq!(
+        totals.sent,
+        totals.seen + totals.dropped + totals.in_flight,
+        "{:?}",
+        totals
+    );
+
+    let names = catalogue::names();
+    let groups = Group::all(model);
+    let values: Vec<Vec<Option<f64>>> = groups
+        .iter()
+        .map(|group| {
+            let (pair, server) = summary::merged(*group, &outcome.pairs, &outcome.servers, model);
+            summary::values(&pair, server.as_ref(), model)
+        })
+        .collect();
+    for (i, name) in names.iter().enumerate().filter(|(_, name)| adds_up(name)) {
+        let sum = |of: fn(&Group) -> bool| -> f64 {
+            let parts = groups.iter().zip(&values).filter(|(g, _)| of(g));
+            parts.map(|(_, v)| v[i].unwrap_or(0.0)).sum()
+        };
+        let fleet = values[0][i].unwrap_or(0.0);
+        let tenants = sum(|g| matches!(g, Group::Tenant(_)));
+        let servers = sum(|g| matches!(g, Group::Server(_)));
+        let close = |x: f64| (x - fleet).abs() <= 1e-9 * fleet.abs();
+        prop_assert!(
+            close(tenants) && close(servers),
+            "{}: {} {} {}",
+            name,
+            fleet,
+            tenants,
+            servers
+        );
+    }
+
+    let drained = model.stop == u64::MAX;
+    for pair in &outcome.pairs {
+        let tasks: u64 = pair.finals.iter().sum();
+        let running = pair.finals[Final::Running as usize];
+        // Every task has one end; every settled one its row in the histograms of tasks.
+        prop_assert_eq!(pair.polls_per_task.count(), tasks - running);
+        prop_assert_eq!(pair.streak.count(), tasks - running);
+        prop_assert!(
+            !drained || running == 0,
+            "a drained run leaves no task running"
+        );
+        // Seen ends have latencies.
+        let ends = [Final::Completed, Final::Failed, Final::Cancelled];
+        let seen: u64 = ends.iter().map(|f| pair.finals[*f as usize]).sum();
+        prop_assert_eq!(pair.completion.count(), seen);
+        prop_assert!(pair.unseen <= tasks - seen);
+        // A hint stands in every answer that is no error and not the end, and in every creation's.
+        prop_assert_eq!(pair.hints.iter().sum::<u64>(), tasks + pair.unchanged);
+        // Each wait has one cause, and is touched by it.
+        prop_assert_eq!(pair.interval.count(), pair.causes.iter().sum::<u64>());
+        for (cause, touched) in pair.causes.iter().zip(&pair.touched) {
+            prop_assert!(cause <= touched && *touched <= pair.interval.count());
+        }
+        // Every poll that came was taken or refused; a drained run leaves none on its way.
+        prop_assert!(pair.accepted + pair.refused <= pair.sent);
+        prop_assert!(!drained || pair.accepted + pair.refused == pair.sent);
+        prop_assert!(pair.seen <= pair.accepted + pair.refused && pair.unchanged <= pair.seen);
+        prop_assert_eq!(pair.store_latency.count(), pair.accepted);
+        // Every abort is settled or not, and those that ended a loop are among them.
+        let aborted =
+            pair.finals[Final::Detached as usize] + pair.finals[Final::CancelSent as usize];
+        prop_assert_eq!(pair.abort.count() + pair.aborts_unsettled, pair.aborts);
+        prop_assert_eq!(pair.leaked_per_abort.count(), pair.aborts);
+        prop_assert!(aborted <= pair.aborts);
+        // Windows hold the sends of the whole run up to the horizon.
+        let windows: u64 = pair.windows.iter().map(|n| u64::from(*n)).sum();
+        prop_assert!(pair.sent <= windows);
+    }
+    let shares: f64 = names
+        .iter()
+        .zip(&values[0])
+        .filter(|(n, _)| n.starts_with("wait_share_"))
+        .filter_map(|(_, v)| *v)
+        .sum();
+    let waits: u64 = outcome.pairs.iter().map(|p| p.interval.count()).sum();
+    prop_assert!(
+        waits == 0 || (shares - 1.0).abs() < 1e-9,
+        "wait shares sum to {}",
+        shares
+    );
+    Ok(())
+}
+
+/// The story of a task runs forward, and no answer is seen before its poll was sent.
+fn causal(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
+    let Some(story) = &outcome.story else {
+        return Ok(());
+    };
+    let mut last = 0;
+    let mut settled = None;
+    let (mut polls, mut sent_before, mut seen_before) = (0, 0, 0);
+    for row in &story.rows {
+        prop_assert!(row.at >= last && row.at <= model.stop, "{:?}", story.rows);
+        last = row.at;
+        if row.event == "settled" {
+            prop_assert!(settled.is_none(), "settled twice: {:?}", story.rows);
+            settled = Some(row.at);
+        }
+        if let Some(poll) = &row.poll {
+            polls += 1;
+            prop_assert_eq!(
+                poll.number,
+                polls,
+                "polls are told in their order: {:?}",
+                &story.rows
+            );
+            // A loop is serial: the next poll is sent when the answer has been seen.
+            prop_assert!(
+                poll.sent >= sent_before && poll.sent >= seen_before,
+                "{:?}",
+                story.rows
+            );
+            prop_assert!(
+                poll.seen
+                    .is_none_or(|seen| seen >= poll.sent && seen == row.at)
+            );
+            sent_before = poll.sent;
+            seen_before = poll.seen.unwrap_or(poll.sent);
+            prop_assert!(
+                settled.is_none_or(|at| at == row.at),
+                "polls end with the loop: {:?}",
+                story.rows
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The same cases in every run, so that a test that is green stays so. `PROPTEST_RNG_SEED` sets other ones.
+fn config(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases: if std::env::var_os("PROPTEST_CASES").is_some() {
+            default.cases
+        } else {
+            cases
+        },
+        rng_seed: if std::env::var_os("PROPTEST_RNG_SEED").is_some() {
+            default.rng_seed
+        } else {
+            RngSeed::Fixed(1)
+        },
+        failure_persistence: None,
+        ..default
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    /// No scenario panics; what runs is conserved and causal, and following a task changes nothing.
+    #[test]
+    fn every_scenario_conserves_what_it_counts(text in any_scenario(), number in 1u64..5) {
+        let scenario = parse(&text);
+        let model = Model::new(&scenario);
+        let plain = outcome(&model, None);
+        let followed = outcome(&model, Some(Follow { tenant: None, number }));
+        prop_assert_eq!(plain.is_some(), followed.is_some());
+        if let (Some(plain), Some(followed)) = (plain, followed) {
+            prop_assert_eq!(plain.fingerprint, followed.fingerprint);
+            prop_assert_eq!(plain.totals, followed.totals);
+            conserved(&model, &plain)?;
+            causal(&model, &followed)?;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(50))]
+
+    /// What one tenant sees is its own: a class that shares nothing with it changes no bit, nor does the order of the file.
+    #[test]
+    fn a_tenant_on_servers_of_its_own_changes_nothing_for_another(
+        (run_table, hint) in (run_table(), hint()),
+        (a, t, p) in (server("a"), tenant("t", &ANYWHERE[..1]), policy("t")),
+        (b, u, q) in (server("b"), tenant("u", &ANYWHERE[1..2]), policy("u")),
+    ) {
+        let top = format!("{run_table}[hint.h]\n{hint}\n");
+        let alone = run(&parse(&format!("{top}{a}{t}{p}")));
+        let together = run(&parse(&format!("{top}{a}{b}{t}{u}{p}{q}")));
+        let reordered = run(&parse(&format!("{q}{u}{b}{p}{t}{a}{top}")));
+        prop_assert_eq!(together.is_some(), reordered.is_some());
+        if let (Some(together), Some(reordered)) = (&together, reordered) {
+            for group in &together.groups {
+                prop_assert_eq!(bits(together, group), bits(&reordered, group), "{}", group);
+            }
+            prop_assert_eq!(experiment::fingerprint(&together.replications), experiment::fingerprint(&reordered.replications));
+        }
+        if let (Some(alone), Some(together)) = (alone, together) {
+            for group in ["tenant.t", "server.a"] {
+                prop_assert_eq!(bits(&alone, group), bits(&together, group), "{}", group);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1000))]
+
+    /// The envelope's promise: whatever the server says and the dice show, the final wait is inside [floor, ceiling].
+    #[test]
+    fn the_final_wait_of_an_envelope_is_inside_its_bounds(
+        body in policy_body(),
+        (floor, more) in (0u64..3000, 0u64..5000),
+        seen in prop::collection::vec((saw(), any::<u64>()), 1..40),
+    ) {
+        let ceiling = floor + more;
+        let policy = compiled(&format!("floor = \"{floor}ms\"\nceiling = \"{ceiling}ms\"\n{body}"));
+        let bounds = floor * 1_000_000..=ceiling * 1_000_000;
+        let mut state = State::default();
+        for (saw, u) in seen {
+            match policy.decide(&mut state, saw, u) {
+                Decision::Wait(wait) => prop_assert!(bounds.contains(&wait.wait), "{:?} after {:?}", wait, saw),
+                Decision::End(_) => break,
+            }
+        }
+    }
+
+    /// A decision is a function of what it is given: the same policy, state, answer and draw give the same wait and state.
+    #[test]
+    fn a_decision_is_a_pure_function(body in policy_body(), seen in prop::collection::vec((saw(), any::<u64>()), 1..20)) {
+        let policy = compiled(&body_with_bounds(&body));
+        let (mut one, mut other) = (State::default(), State::default());
+        for (saw, u) in seen {
+            prop_assert_eq!(policy.decide(&mut one, saw, u), policy.decide(&mut other, saw, u));
+            prop_assert_eq!(one, other);
+        }
+    }
+}
+
+/// Any hint at all: any bits of a float, a string with or without a number in it, null, nothing.
+fn raw_hint() -> impl Strategy<Value = RawHint> {
+    let special = [
+        0.0,
+        -0.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        2_147_483_648.0,
+        1e13,
+    ];
+    let number = prop_oneof![
+        any::<u64>().prop_map(f64::from_bits),
+        prop::sample::select(special.to_vec()),
+        -10.0..10_000.0,
+        (0u32..10_000).prop_map(f64::from),
+    ];
+    prop_oneof![
+        6 => number.clone().prop_map(RawHint::Number),
+        1 => number.prop_map(RawHint::Text),
+        1 => Just(RawHint::Null),
+        1 => Just(RawHint::Absent),
+    ]
+}
+
+fn saw() -> impl Strategy<Value = Saw> {
+    prop_oneof![
+        1 => raw_hint().prop_map(Saw::Created),
+        4 => raw_hint().prop_map(Saw::Unchanged),
+        1 => raw_hint().prop_map(Saw::Changed),
+        2 => Just(Saw::Error),
+    ]
+}
+
+fn body_with_bounds(body: &str) -> String {
+    format!("floor = \"100ms\"\nceiling = \"2s\"\n{body}")
+}
+
+/// The policy of a scenario that has only that.
+fn compiled(body: &str) -> Policy {
+    let scenario = parse(&format!(
+        "[run]\nhorizon = \"1s\"\n[[server]]\nname = \"a\"\n[[tenant]]\nname = \"t\"\n\
+         arrivals = {{ at_once = {{}} }}\nduration = \"1s\"\nservers = {{ a = 1 }}\npolicy = \"p\"\n[policy.p]\n{body}"
+    ));
+    Model::new(&scenario).policies[0].clone()
+}
+
+/// A fleet with a bit of everything, for the sameness of bytes.
+const EVERYTHING: &str = r#"
+    [run]
+    seed = 7
+    horizon = "40s"
+    warm_up = "5s"
+    replications = 12
+    [[server]]
+    name = "limited"
+    count = 2
+    executes = 5
+    hint = "mixed"
+    tasks_get = { workers = 2, service = { exponential = { mean = "8ms" } }, queue = 4 }
+    delay = { lognormal = { median = "20ms", sigma = 0.4 } }
+    [[server]]
+    name = "open"
+    hint = "load"
+    tasks_get = { service = "2ms" }
+    [hint.mixed]
+    drawn = "per_answer"
+    mix = [{ weight = 8, ms = { lognormal = { median = 900, sigma = 0.8 } } }, { value = 0 }, { value = nan }, { absent = true }]
+    [hint.load]
+    drawn = "by_load"
+    steps = [{ from = 0, value = 200 }, { from = 10, value = 1000 }]
+    [[tenant]]
+    name = "bursty"
+    count = 5
+    arrivals = { on_off = { rate = "2/s", on = "3s", off = { exponential = { mean = "2s" } } } }
+    duration = { gamma = { mean = "4s", cv = 1.2 } }
+    servers = { limited = 1, open = 2 }
+    abort = { probability = 0.4, after = { exponential = { mean = "3s" } }, then = "cancel" }
+    policy = "envelope"
+    [[tenant]]
+    name = "loops"
+    count = 3
+    arrivals = { closed_loop = { tasks = 2, think = "500ms" } }
+    duration = { weibull = { scale = "2s", shape = 0.8 } }
+    servers = { open = 1 }
+    ends = { completed = 8, failed = 1, cancelled = 1 }
+    policy = "ramp"
+    [policy.envelope]
+    floor = "100ms"
+    ceiling = "3s"
+    jitter = { proportional = 0.2 }
+    error_backoff = { initial = "300ms" }
+    [policy.ramp]
+    role = "ramp_ceiling"
+    backoff = { geometric = { initial = "20ms", factor = 2 } }
+    jitter = "equal"
+    at_end = "tasks/result"
+    [[objective]]
+    metric = "completion_latency_p99_ms"
+    max = 3000
+"#;
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let scenario = parse(EVERYTHING);
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| run(&scenario).unwrap())
+    };
+    let one = on(1);
+    assert!(
+        one.replications.iter().all(|r| r.totals.seen > 1000),
+        "a run that sees something"
+    );
+    for other in [on(2), on(8)] {
+        for (a, b) in one.replications.iter().zip(&other.replications) {
+            assert_eq!(
+                (a.number, a.fingerprint, a.totals),
+                (b.number, b.fingerprint, b.totals)
+            );
+        }
+        for group in &one.groups {
+            assert_eq!(bits(&one, group), bits(&other, group), "{group}");
+        }
+        let pooled = |r: &Results| format!("{:?} {:?}", r.pairs, r.servers);
+        assert!(pooled(&one) == pooled(&other), "pooled tallies differ");
+        let told = |r: &Results| format!("{:?} {:?} {:?}", r.alerts, r.verdicts, r.estimates);
+        assert_eq!(told(&one), told(&other));
+    }
+}
+
+#[test]
+fn replications_and_seeds_share_nothing() {
+    let fingerprints = |seed: u64| -> Vec<u64> {
+        let text = EVERYTHING.replace("seed = 7", &format!("seed = {seed}"));
+        let results = run(&parse(&text)).unwrap();
+        results.replications.iter().map(|r| r.fingerprint).collect()
+    };
+    let mut all = [fingerprints(7), fingerprints(8)].concat();
+    assert_eq!(all[..12], fingerprints(7), "the same seed, the same run");
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 24);
+}
