@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use insta::assert_snapshot;
+use pollpace::model::Model;
+use pollpace::random::mix;
 use pollpace::scenario::diagnostics::Severity;
 use pollpace::scenario::{LoadError, Rejected, load, parse};
 
@@ -575,7 +577,7 @@ fn a_count_that_is_not_whole() {
       --> fleet.toml:39:9
        |
     39 | count = 20.5
-       |         ^^^^ found a number
+       |         ^^^^ found a number that is not whole
        |
        = help: write digits only, as in 10
     ");
@@ -590,7 +592,7 @@ fn a_share_that_is_a_string() {
     44 | abort = { probability = "10%", after = "20s", then = "cancel" }
        |                         ^^^^^ found a string
        |
-       = help: it must be from 0 to 1
+       = help: it must be a number from 0 to 1, as in 0.1
     "#);
 }
 
@@ -708,7 +710,7 @@ fn a_duration_without_a_number() {
     6 | warm_up = "min"
       |           ^^^^^ found "min"
       |
-      = help: a duration begins with digits, the units are ns, us, ms, s, min, h and d, as in "250ms"
+      = help: a duration begins with a number: the units are ns, us, ms, s, min, h and d, as in "250ms"
     "#);
 }
 
@@ -849,7 +851,7 @@ fn a_seed_beyond_all_integers() {
      --> fleet.toml:4:8
       |
     4 | seed = 99999999999999999999999999999999999999999
-      |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ found 170141183460469231731687303715884105727
+      |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ found too many digits
       |
       = help: it must be from 0 to 9223372036854775807
     ");
@@ -864,7 +866,7 @@ fn a_share_above_one() {
     44 | abort = { probability = 1.5, after = "20s", then = "cancel" }
        |                         ^^^ found 1.5
        |
-       = help: it must be from 0 to 1
+       = help: it must be a number from 0 to 1, as in 0.1
     "#);
 }
 
@@ -877,7 +879,7 @@ fn a_jitter_below_zero() {
     62 | jitter = { proportional = -0.1 }
        |                           ^^^^ found -0.1
        |
-       = help: it must be from 0 to 1
+       = help: it must be a number from 0 to 1, as in 0.1
     ");
 }
 
@@ -890,7 +892,7 @@ fn a_factor_below_one() {
     67 | backoff = { geometric = { initial = "1s", factor = 0.5, cap = "4s" } }
        |                                                    ^^^ found 0.5
        |
-       = help: it must be from 1 to 1000
+       = help: it must be a number from 1 to 1000, as in 2
     "#);
 }
 
@@ -903,7 +905,7 @@ fn a_confidence_of_one() {
     8 | confidence = 1.0
       |              ^^^ found 1.0
       |
-      = help: it must be at least 0.5 and below 1, as in 0.95
+      = help: it must be a number from 0.5 to below 1, as in 0.95
     ");
 }
 
@@ -1006,7 +1008,7 @@ fn a_choice_that_is_a_number() {
       --> fleet.toml:62:10
        |
     62 | jitter = 0.1
-       |          ^^^ found a number
+       |          ^^^ found a number that is not whole
        |
        = help: write "none" or "full" or "equal" or { proportional = … } or { additive = … } or { minus = … } or { window = … } or { decorrelated = … }
     "#);
@@ -1187,7 +1189,7 @@ steps = [
       --> fleet.toml:34:12
        |
     34 |   { from = 50, value = "soon" },
-       |            ^^ not that
+       |            ^^ found 50
        |
        = help: write it as in 0.5
     "#);
@@ -1205,7 +1207,7 @@ steps = [
       --> fleet.toml:33:12
        |
     33 |   { from = "10s", value = "soon" },
-       |            ^^^^^ not that
+       |            ^^^^^ found a duration
        |
        = help: write it as in 0.5
     "#);
@@ -1238,7 +1240,7 @@ fn two_kinds_of_hint_in_one_part() {
     26 |   { weight = 10, absent = true, value = 5 },
        |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ found absent and value
        |
-       = help: keep one, as in { weight = 6, value = 0 } or { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }
+       = help: write one, as in { weight = 6, value = 0 } or { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }
     ");
 }
 
@@ -1251,7 +1253,7 @@ fn no_kind_of_hint_in_a_part() {
     26 |   { weight = 10 },
        |   ^^^^^^^^^^^^^^^ found none of them
        |
-       = help: keep one, as in { weight = 6, value = 0 } or { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }
+       = help: write one, as in { weight = 6, value = 0 } or { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }
     ");
 }
 
@@ -1262,7 +1264,7 @@ fn a_hint_that_is_not_absent() {
       --> fleet.toml:26:27
        |
     26 |   { weight = 10, absent = false },
-       |                           ^^^^^ found something else
+       |                           ^^^^^ found false
        |
        = help: write absent = true, or leave it out
     ");
@@ -1374,7 +1376,7 @@ fn a_mean_of_zero() {
 }
 
 #[test]
-fn an_unsigned_distribution_below_zero() {
+fn a_range_that_is_not_finite() {
     assert_snapshot!(replaced("{ low = 100, high = 2000 }", "{ low = 100, high = nan }"), @r"
     error: hint.mixed.mix.0.ms.uniform.high: out of range
       --> fleet.toml:25:55
@@ -1384,6 +1386,19 @@ fn an_unsigned_distribution_below_zero() {
        |
        = help: it must be a finite number
     ");
+}
+
+#[test]
+fn a_distribution_of_durations_below_zero() {
+    assert_snapshot!(replaced(r#"duration = { gamma = { mean = "30s", cv = 0.5 }"#, r#"duration = { uniform = { low = "-1s", high = "30s" }"#), @r#"
+    error: tenant.agents.duration.uniform.low: not a duration
+      --> fleet.toml:41:32
+       |
+    41 | duration = { uniform = { low = "-1s", high = "30s" }, min = "1s", max = "5min" }
+       |                                ^^^^^ found "-1s"
+       |
+       = help: a duration is 0 or above, as in "250ms"
+    "#);
 }
 
 #[test]
@@ -1862,7 +1877,7 @@ fn too_many_windows() {
     5 | horizon = "36500d"
       |           ^^^^^^^^ 126144000000 windows of 100 ms over all pairs of classes
       |
-      = help: make the horizon shorter, or use fewer classes
+      = help: at most 1073741824: make the horizon shorter, or use fewer classes
     "#);
 }
 
@@ -2063,6 +2078,23 @@ fn a_policy_that_extends_itself() {
        |
     66 | extends = "patient"
        |           ^^^^^^^^^ goes round in a circle
+       |
+       = help: remove one of the `extends`
+    "#);
+}
+
+#[test]
+fn policies_that_extend_each_other() {
+    let circle = broken(
+        "[policy.envelope]",
+        "[policy.envelope]\nextends = \"patient\"",
+    );
+    assert_snapshot!(text(&circle), @r#"
+    error: policy.envelope.extends: this policy extends itself
+      --> fleet.toml:67:11
+       |
+    67 | extends = "envelope"
+       |           ^^^^^^^^^^ goes round in a circle
        |
        = help: remove one of the `extends`
     "#);
@@ -2277,7 +2309,7 @@ fn an_override_of_a_key_that_is_none() {
     1 | policy.envelope.flor=500ms
       |                 ^^^^ not a key of this table
       |
-      = help: the keys here are: extends, role, read, default, absent, rules, floor, ceiling, bounds_conflict, ceiling_covers, bounds, backoff, backoff_reset, on_error, error_backoff, jitter, first_poll, pace, timer, wait, give_up_after, max_polls, at_end
+      = help: did you mean `floor`?
     ");
 }
 
@@ -2353,7 +2385,7 @@ fn several_faults_are_told_in_the_order_of_the_file() {
     44 | abort = { probability = 1.5, after = "20s", then = "cancel" }
        |                         ^^^ found 1.5
        |
-       = help: it must be from 0 to 1
+       = help: it must be a number from 0 to 1, as in 0.1
 
     error: policy.patient.on_error: unknown value "retri"
       --> fleet.toml:68:12
@@ -2415,4 +2447,113 @@ fn several_parts_that_do_not_fit_are_told_in_the_order_of_the_file() {
 fn a_file_that_cannot_be_read_is_named() {
     let error = load(Path::new("no/such/fleet.toml"), &[]).expect_err("it is not there");
     assert_snapshot!(error, @r"cannot read no/such/fleet.toml: No such file or directory (os error 2)");
+}
+
+// ---- Things nobody would write
+
+/// Words that do harm in some places.
+const NASTY: [&str; 24] = [
+    "0",
+    "-1",
+    "1e308",
+    "nan",
+    "-inf",
+    "99999999999999999999999999999999999999999",
+    "true",
+    "\"\"",
+    "\"é\"",
+    "\"0s\"",
+    "\"36500d\"",
+    "\"1e300/s\"",
+    "[]",
+    "{}",
+    "[[",
+    "]",
+    "=",
+    ".",
+    ",",
+    "\n",
+    "\r\n",
+    "\u{feff}",
+    "\u{3000}",
+    "#",
+];
+
+/// The text as words, blanks and signs, which make the text again when they are put together.
+fn words(text: &str) -> Vec<&str> {
+    let sign = |c: char| !(c.is_alphanumeric() || "_.\"-".contains(c));
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(sign).unwrap_or(rest.len()).max(1);
+        let end = if sign(first) { first.len_utf8() } else { end };
+        let (word, tail) = rest.split_at(end);
+        words.push(word);
+        rest = tail;
+    }
+    words
+}
+
+/// `text` with some words deleted, doubled, or replaced by others.
+fn garbled(text: &str, seed: u64) -> String {
+    let mut words = words(text);
+    let mut draw = (0..).map(|i| mix(mix(seed) ^ i) as usize);
+    let mut pick = |n: usize| draw.next().expect("endless") % n;
+    for _ in 0..=pick(3) {
+        let at = pick(words.len());
+        match pick(4) {
+            0 => drop(words.remove(at)),
+            1 => words.insert(at, words[at]),
+            2 => words[at] = words[pick(words.len())],
+            _ => words[at] = NASTY[pick(NASTY.len())],
+        }
+    }
+    words.concat()
+}
+
+#[test]
+fn garbled_scenarios_are_told_apart_without_a_panic() {
+    let mut accepted = 0;
+    for seed in 0..4000 {
+        let text = garbled(RIGHT, seed);
+        match parse("fleet.toml", &text, &[]) {
+            Err(rejected) => {
+                assert!(!rejected.diagnostics.is_empty(), "no reason:\n{text}");
+                assert!(
+                    rejected.to_string().contains("help: "),
+                    "{rejected}\n{text}"
+                );
+            }
+            Ok(loaded) => {
+                accepted += 1;
+                Model::new(&loaded.scenario);
+                let printed = loaded.scenario.to_toml();
+                let again = parse("printed.toml", &printed, &[]).expect(&text).scenario;
+                assert_eq!(again.to_toml(), printed, "{text}");
+            }
+        }
+    }
+    assert!(
+        (400..3600).contains(&accepted),
+        "{accepted} of 4000 are right"
+    );
+}
+
+#[test]
+fn garbled_overrides_are_told_apart_without_a_panic() {
+    let right = [
+        "policy.envelope.jitter.proportional = 0.2",
+        "tenant.agents.arrivals = { poisson = { rate = \"5/s\" } }",
+        "hint.mixed.mix.0.ms.uniform.high=3000",
+        "server.batch.tasks_get.workers=8",
+    ];
+    for seed in 0..2000 {
+        let assignment = garbled(right[seed as usize % right.len()], seed);
+        if let Err(rejected) = parse("fleet.toml", RIGHT, std::slice::from_ref(&assignment)) {
+            assert!(
+                rejected.to_string().contains("help: "),
+                "{rejected}\n{assignment}"
+            );
+        }
+    }
 }

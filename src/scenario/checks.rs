@@ -223,7 +223,7 @@ impl Check<'_> {
                 "run.horizon",
                 "too many rate windows for one run",
                 format!("{windows} windows of 100 ms over all pairs of classes"),
-                "make the horizon shorter, or use fewer classes",
+                format!("at most {MAX_WINDOWS}: make the horizon shorter, or use fewer classes"),
             );
         }
         for kind in ["server", "tenant", "hint", "policy"] {
@@ -347,7 +347,10 @@ impl Check<'_> {
                     reader,
                     &at,
                     "progress is a number from 0 to 1",
-                    "not that",
+                    match step.from {
+                        StepStart::Age(_) => "found a duration".into(),
+                        StepStart::Number(x) => format!("found {x}"),
+                    },
                     "write it as in 0.5",
                 ),
                 (Drawn::ByLoad, StepStart::Age(_)) => self.error(

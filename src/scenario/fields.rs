@@ -121,11 +121,7 @@ impl Reader {
             .iter()
             .filter(|(k, _)| !known.contains(&k.name.as_str()))
         {
-            let free = known
-                .iter()
-                .copied()
-                .filter(|k| entries.iter().all(|(given, _)| given.name != *k));
-            let help = match nearest(&key.name, free) {
+            let help = match nearest(&key.name, known.iter().copied()) {
                 Some(near) => {
                     self.within(near, |reader| reader.misspelt.push(reader.path()));
                     format!("did you mean `{near}`?")
@@ -363,7 +359,7 @@ impl Field for u64 {
                 reader.error(
                     &node.place,
                     "out of range",
-                    format!("found {i}"),
+                    found_integer(i),
                     "it must be from 0 to 9223372036854775807",
                 );
                 None
@@ -385,6 +381,14 @@ impl Field for u64 {
     }
 }
 
+/// An integer that was found, for messages.
+fn found_integer(i: i128) -> String {
+    if i == i128::MAX || i == i128::MIN {
+        return "found too many digits".into();
+    }
+    format!("found {i}")
+}
+
 /// A whole number from 1 to 2^32 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(pub u32);
@@ -397,7 +401,7 @@ impl Field for Count {
                 reader.error(
                     &node.place,
                     "out of range",
-                    format!("found {i}"),
+                    found_integer(i),
                     format!("it must be from 1 to {}", u32::MAX),
                 );
                 None
@@ -473,13 +477,13 @@ ranged!(
     Weight, "1", |x| x.is_finite() && x >= 0.0, "a finite number, 0 or above", { "type": "number", "minimum": 0 });
 ranged!(
     /// A number from 0 to 1.
-    Share, "0.1", |x| (0.0..=1.0).contains(&x), "from 0 to 1", { "type": "number", "minimum": 0, "maximum": 1 });
+    Share, "0.1", |x| (0.0..=1.0).contains(&x), "a number from 0 to 1, as in 0.1", { "type": "number", "minimum": 0, "maximum": 1 });
 ranged!(
     /// A confidence level.
-    Confidence, "0.95", |x| (0.5..1.0).contains(&x), "at least 0.5 and below 1, as in 0.95", { "type": "number", "minimum": 0.5, "exclusiveMaximum": 1 });
+    Confidence, "0.95", |x| (0.5..1.0).contains(&x), "a number from 0.5 to below 1, as in 0.95", { "type": "number", "minimum": 0.5, "exclusiveMaximum": 1 });
 ranged!(
     /// A growth factor.
-    Factor, "2", |x| (1.0..=1000.0).contains(&x), "from 1 to 1000", { "type": "number", "minimum": 1, "maximum": 1000 });
+    Factor, "2", |x| (1.0..=1000.0).contains(&x), "a number from 1 to 1000, as in 2", { "type": "number", "minimum": 1, "maximum": 1000 });
 
 impl Field for Duration {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
@@ -498,8 +502,10 @@ impl Field for Duration {
             },
             _ => {
                 let example = match number(node) {
-                    Some(x) => format!("durations have a unit: \"{x}ms\" or \"{x}s\""),
-                    None => "write it as in \"250ms\"".into(),
+                    Some(x) if (0.0..1e9).contains(&x) => {
+                        format!("durations have a unit: \"{x}ms\" or \"{x}s\"")
+                    }
+                    _ => "write it as in \"250ms\"".into(),
                 };
                 reader.mismatch(node, "a duration", &example);
                 None

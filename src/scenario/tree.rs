@@ -57,7 +57,7 @@ impl Node {
         match self.value {
             Value::Text(_) => "a string",
             Value::Integer(_) => "a whole number",
-            Value::Float(_) => "a number",
+            Value::Float(_) => "a number that is not whole",
             Value::Boolean(_) => "a boolean",
             Value::Datetime(_) => "a date",
             Value::Array(_) => "a list",
@@ -417,7 +417,13 @@ fn convert(value: &Spanned<DeValue<'_>>, source: usize) -> Node {
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(i) => Value::Integer(
-            i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).unwrap_or(i128::MAX),
+            i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).unwrap_or(
+                if i.as_str().starts_with('-') {
+                    i128::MIN
+                } else {
+                    i128::MAX
+                },
+            ),
         ),
         DeValue::Float(x) => Value::Float(parse_float(x.as_str())),
         DeValue::Boolean(b) => Value::Boolean(*b),

@@ -42,7 +42,7 @@ impl Duration {
             .unwrap_or(text.len());
         let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());
         if number.is_empty() {
-            return Err(format!("a duration begins with digits, {UNITS_ARE}"));
+            return Err(format!("a duration begins with a number: {UNITS_ARE}"));
         }
         let Some(&(_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(if unit.is_empty() {

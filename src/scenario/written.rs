@@ -214,7 +214,7 @@ impl Wire {
                 &node.place,
                 "a hint is one of ms, absent, null, value",
                 found,
-                "keep one, as in { weight = 6, value = 0 } or { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }",
+                "write one, as in { weight = 6, value = 0 } or { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }",
             );
             return None;
         };
@@ -238,7 +238,10 @@ impl Wire {
                 reader.error(
                     &value.place,
                     "this can only be true",
-                    "found something else",
+                    match value.value {
+                        Value::Boolean(_) => "found false".into(),
+                        _ => format!("found {}", value.kind()),
+                    },
                     format!("write {key} = true, or leave it out"),
                 );
                 None
