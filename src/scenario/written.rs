@@ -582,7 +582,7 @@ record! {
         bounds_conflict: Conflict = Conflict::Error,
         /// Does the ceiling cut the server's terms too, or the host's own only?
         ceiling_covers: Covers = Covers::All,
-        /// Do the bounds hold for the final wait, or only before backoff and jitter?
+        /// The last stage after which the bounds hold.
         bounds: BoundsAt = BoundsAt::Final,
         /// How waits grow while the status is unchanged.
         backoff: Backoff = Backoff::None,
@@ -692,8 +692,10 @@ choice! {
         words {
             /// For the final wait: the envelope's promise.
             "final" => Final,
-            /// Before backoff and jitter only.
+            /// After the backoff; jitter may leave them.
             "before_jitter" => BeforeJitter,
+            /// For the hint or default alone; backoff and jitter may leave them.
+            "before_backoff" => BeforeBackoff,
         }
         tables {}
     }
