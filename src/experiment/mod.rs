@@ -109,7 +109,7 @@ pub fn run(
                 .map(|group| {
                     let (pair, server) =
                         summary::merged(*group, &outcome.pairs, &outcome.servers, &model);
-                    summary::values(&pair, server.as_ref(), &model)
+                    summary::values(&pair, server.as_deref(), &model)
                 })
                 .collect();
             if let Ok(mut pooled) = pooled.lock() {

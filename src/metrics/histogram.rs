@@ -5,13 +5,13 @@
 
 /// Cells per power of two.
 const CELLS: u32 = 512;
-/// Cells for values below 2^62.
-const LEN: usize = 54 * CELLS as usize + 512;
 
 /// How often each value was seen, to 0.1 %.
 #[derive(Clone, Debug)]
 pub struct Histogram {
+    /// Counts of the cells from `base` on; whole powers of two, as far as values have reached.
     cells: Vec<u64>,
+    base: usize,
     count: u64,
     sum: u128,
     min: u64,
@@ -20,9 +20,9 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        // Zeroed memory is only taken when it is touched.
         Histogram {
-            cells: vec![0; LEN],
+            cells: Vec::new(),
+            base: 0,
             count: 0,
             sum: 0,
             min: u64::MAX,
@@ -52,11 +52,33 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: u64) {
         let value = value.min((1 << 62) - 1);
-        self.cells[cell(value)] += 1;
+        let at = cell(value);
+        match self.cells.get_mut(at.wrapping_sub(self.base)) {
+            Some(count) => *count += 1,
+            None => {
+                self.reach(at, at);
+                self.cells[at - self.base] += 1;
+            }
+        }
         self.count += 1;
         self.sum += u128::from(value);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+    }
+
+    /// Makes room for the cells from `low` to `high`.
+    #[cold]
+    fn reach(&mut self, low: usize, high: usize) {
+        let step = CELLS as usize;
+        let (mut low, mut end) = (low / step * step, (high / step + 1) * step);
+        if !self.cells.is_empty() {
+            low = low.min(self.base);
+            end = end.max(self.base + self.cells.len());
+        }
+        let mut cells = vec![0; end - low];
+        let shift = self.base.saturating_sub(low);
+        cells[shift..shift + self.cells.len()].copy_from_slice(&self.cells);
+        (self.cells, self.base) = (cells, low);
     }
 
     /// Adds everything that another has seen.
@@ -64,13 +86,13 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        let touched = cell(other.min)..=cell(other.max);
-        for (mine, theirs) in self.cells[touched.clone()]
-            .iter_mut()
-            .zip(&other.cells[touched])
-        {
-            *mine += theirs;
+        let (low, high) = (cell(other.min), cell(other.max));
+        if low < self.base || high >= self.base + self.cells.len() {
+            self.reach(low, high);
         }
+        let mine = &mut self.cells[low - self.base..];
+        let theirs = &other.cells[low - other.base..=high - other.base];
+        mine.iter_mut().zip(theirs).for_each(|(m, t)| *m += t);
         self.count += other.count;
         self.sum += other.sum;
         self.min = self.min.min(other.min);
@@ -104,7 +126,8 @@ impl Histogram {
 
     /// How many values are at most `value` (to the resolution of a cell).
     pub fn at_most(&self, value: u64) -> u64 {
-        self.cells[..=cell(value)].iter().sum()
+        let end = (cell(value) + 1).saturating_sub(self.base);
+        self.cells[..end.min(self.cells.len())].iter().sum()
     }
 
     /// The nearest-rank quantile of these values and `beyond` more that are larger than any: `None` where there are none,
@@ -120,7 +143,7 @@ impl Histogram {
         }
         let mut below = 0;
         for at in cell(self.min)..=cell(self.max) {
-            below += self.cells[at];
+            below += self.cells[at - self.base];
             if below >= rank {
                 return Some(middle(at).clamp(self.min, self.max));
             }
@@ -172,7 +195,10 @@ mod tests {
             b.iter().for_each(|v| { right.record(*v); both.record(*v); });
             right.merge(&left);
             prop_assert_eq!((right.count(), right.sum(), right.min(), right.max()), (both.count(), both.sum(), both.min(), both.max()));
-            prop_assert_eq!(right.cells, both.cells);
+            let seen = |h: &Histogram| -> Vec<(usize, u64)> {
+                h.cells.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, n)| (i + h.base, *n)).collect()
+            };
+            prop_assert_eq!(seen(&right), seen(&both));
         }
     }
 }

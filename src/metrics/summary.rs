@@ -3,6 +3,8 @@
 //! `None` is undefined: no sample. NaN is censored: a quantile among tasks whose end was never seen; it spreads through means and is
 //! shown as undefined too.
 
+use std::borrow::Cow;
+
 use super::histogram::Histogram;
 use super::tally::{Final, PairTally, ServerTally, WINDOW};
 use crate::model::Model;
@@ -49,26 +51,36 @@ impl Group {
     }
 }
 
-/// The tallies of a group, merged.
-pub fn merged(
+/// The tallies of a group, merged where it is more than one pair or class.
+pub fn merged<'t>(
     group: Group,
-    pairs: &[PairTally],
-    servers: &[ServerTally],
+    pairs: &'t [PairTally],
+    servers: &'t [ServerTally],
     model: &Model,
-) -> (PairTally, Option<ServerTally>) {
-    let mut pair = PairTally::new(model.horizon);
-    let own = pairs
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| group.has(*i, servers.len()));
-    own.for_each(|(_, tally)| pair.merge(tally));
-    let server = match group {
-        Group::Tenant(_) => None,
-        Group::Server(i) => Some(servers[i].clone()),
-        Group::Fleet => {
-            let mut all = ServerTally::new(model.horizon, 0);
-            servers.iter().for_each(|tally| all.merge(tally));
-            Some(all)
+) -> (Cow<'t, PairTally>, Option<Cow<'t, ServerTally>>) {
+    let own = || {
+        pairs
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| group.has(*i, servers.len()))
+            .map(|(_, p)| p)
+    };
+    let pair = match (own().next(), own().nth(1)) {
+        (Some(only), None) => Cow::Borrowed(only),
+        _ => {
+            let mut sum = PairTally::new(model.horizon);
+            own().for_each(|tally| sum.merge(tally));
+            Cow::Owned(sum)
+        }
+    };
+    let server = match (group, servers) {
+        (Group::Tenant(_), _) => None,
+        (Group::Server(i), _) => Some(Cow::Borrowed(&servers[i])),
+        (Group::Fleet, [only]) => Some(Cow::Borrowed(only)),
+        (Group::Fleet, _) => {
+            let mut sum = ServerTally::new(model.horizon, 0);
+            servers.iter().for_each(|tally| sum.merge(tally));
+            Some(Cow::Owned(sum))
         }
     };
     (pair, server)
