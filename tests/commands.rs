@@ -312,7 +312,7 @@ fn a_story_has_a_row_per_poll() {
         .collect();
     assert_eq!(events.first(), Some(&"created"));
     assert_eq!(events.last(), Some(&"settled"));
-    assert!(events.contains(&"poll") && events.contains(&"ended"));
+    assert!(events.contains(&"poll") && events.contains(&"terminal"));
     assert!(
         text(&run(&["trace", FLEET]).stdout).contains("read → bounded → backed off → jittered")
     );

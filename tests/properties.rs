@@ -314,7 +314,7 @@ fn policy(name: &'static str) -> impl Strategy<Value = String> {
         chosen("max_polls", &["1", "7"]),
         chosen("at_end", &["\"tasks/result\""]),
         chosen("ceiling_covers", &["\"own_terms\""]),
-        chosen("bounds", &["\"before_jitter\""]),
+        chosen("bounds", &["\"before_jitter\"", "\"before_backoff\""]),
     );
     (bounds(), policy_body(), looping, any::<bool>()).prop_map(move |(bounds, body, l, ends)| {
         let end = if ends && !body.contains("error_backoff") {

@@ -876,7 +876,7 @@ fn o14_log_uniform_durations_are_seen_late_by_a_fixed_ratio() {
                 .story
                 .unwrap();
             let at = |event: &str| story.rows.iter().find(|r| r.event == event).unwrap().at;
-            ratios.push(at("settled") as f64 / at("ended") as f64);
+            ratios.push(at("settled") as f64 / at("terminal") as f64);
         }
         let expected = detection_ratio_log_uniform(factor);
         inside(of(&ratios), expected, 0.06, 0.0, &format!("g = {factor}"));

@@ -351,7 +351,9 @@ impl Simulation<'_> {
             }
         }
         if !model.servers[task.server_class as usize].limits_execution() {
-            self.tell(slot, task.end, 0, "ended", || task.outcome.status().into());
+            self.tell(slot, task.end, 0, "terminal", || {
+                task.outcome.status().into()
+            });
         }
         self.tell_poll(slot, Some(seen), task.outcome.status());
         self.end_loop(

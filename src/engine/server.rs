@@ -240,7 +240,9 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         // A task that was cancelled before has another end, and has given its place away already.
         if task.end == self.now {
-            self.tell(slot, self.now, 0, "ended", || task.outcome.status().into());
+            self.tell(slot, self.now, 0, "terminal", || {
+                task.outcome.status().into()
+            });
             self.leave_server(task.server);
         }
         self.slab.release(slot);

@@ -226,7 +226,11 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
         floor,
         ceiling,
         ceiling_cuts_hints: p.ceiling_covers == w::Covers::All,
-        bounds_final: p.bounds == w::BoundsAt::Final,
+        bounds: match p.bounds {
+            w::BoundsAt::Final => policy::BoundsAt::Final,
+            w::BoundsAt::BeforeJitter => policy::BoundsAt::BeforeJitter,
+            w::BoundsAt::BeforeBackoff => policy::BoundsAt::BeforeBackoff,
+        },
         backoff: match &p.backoff {
             w::Backoff::None => policy::Backoff::None,
             w::Backoff::Geometric(g) => policy::Backoff::geometric(

@@ -40,8 +40,8 @@ pub struct Policy {
     pub ceiling: Nanos,
     /// Does the ceiling cut a server's hint too?
     pub ceiling_cuts_hints: bool,
-    /// Do the bounds hold for the final wait (else before backoff and jitter only)?
-    pub bounds_final: bool,
+    /// The last stage after which the bounds hold.
+    pub bounds: BoundsAt,
     /// Growth while the status is unchanged.
     pub backoff: Backoff,
     /// When it starts again.
@@ -99,6 +99,17 @@ pub enum WhenAbsent {
     KeepLast,
     /// The creation's.
     Creation,
+}
+
+/// The last stage after which a wait is bounded. The base is bounded before the backoff in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoundsAt {
+    /// The jitter: the final wait lies inside the bounds.
+    Final,
+    /// The backoff: jitter may leave them.
+    BeforeJitter,
+    /// None: backoff and jitter may leave them.
+    BeforeBackoff,
 }
 
 /// When a backoff starts again.
@@ -392,7 +403,10 @@ impl Policy {
         ceiling: Nanos,
         u: u64,
     ) -> Wait {
-        let backed = steps[2];
+        let mut backed = steps[2];
+        if self.bounds == BoundsAt::BeforeJitter {
+            backed = bound(backed, self.floor, ceiling, &mut touched, &mut cause);
+        }
         // "For ever" has no jitter.
         let mut wait = if backed < FOREVER {
             self.jitter.apply(backed, state.previous.max(backed), u)
@@ -403,7 +417,7 @@ impl Policy {
             touched |= bit(Stage::Jitter);
             cause = Stage::Jitter;
         }
-        if self.bounds_final {
+        if self.bounds == BoundsAt::Final {
             wait = bound(wait, self.floor, ceiling, &mut touched, &mut cause);
         }
         let jittered = wait;
@@ -418,7 +432,7 @@ impl Policy {
             wait,
             cause,
             touched,
-            steps: [steps[0], steps[1], steps[2], jittered],
+            steps: [steps[0], steps[1], backed, jittered],
         }
     }
 
@@ -586,7 +600,7 @@ mod tests {
             floor: 500 * MS,
             ceiling: 5000 * MS,
             ceiling_cuts_hints: true,
-            bounds_final: true,
+            bounds: BoundsAt::Final,
             backoff: Backoff::None,
             reset: Reset::OnChange,
             errors: OnError::Retry,
@@ -673,5 +687,28 @@ mod tests {
             policy.decide(state, Saw::Error, 0),
             policy.decide(&mut State::default(), Saw::Error, 0)
         );
+    }
+
+    #[test]
+    fn bounds_hold_after_the_stage_that_is_named() {
+        let waits = |bounds, u| {
+            let backoff = Backoff::geometric(None, 10.0, None);
+            let policy = Policy {
+                bounds,
+                backoff,
+                jitter: Jitter::Additive(1000 * MS),
+                ..envelope()
+            };
+            let state = &mut State::default();
+            let mut wait = || match policy.decide(state, Saw::Unchanged(RawHint::Absent), u) {
+                Decision::Wait(w) => w.wait / MS,
+                Decision::End(_) => 0,
+            };
+            [wait(), wait()]
+        };
+        let half = 1 << 63;
+        assert_eq!(waits(BoundsAt::Final, half), [1500, 5000]);
+        assert_eq!(waits(BoundsAt::BeforeJitter, half), [1500, 5500]);
+        assert_eq!(waits(BoundsAt::BeforeBackoff, half), [1500, 10_500]);
     }
 }

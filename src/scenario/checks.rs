@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::diagnostics::{Place, nearest};
 use super::distribution::{Distribution, Empirical, Kind, Unit};
-use super::fields::Reader;
-use super::tree::Node;
+use super::fields::{Reader, Share};
+use super::tree::{Node, Value};
 use super::units::MS;
 use super::written::{
     Arrivals, Backoff, Conflict, Drawn, Hint, HintRef, OnError, Outcome, Policy, Role, Scenario,
@@ -15,6 +15,10 @@ use crate::catalogue;
 
 /// Hosts (members of all tenant classes) that one run can hold.
 pub const MAX_MEMBERS: u64 = 1 << 29;
+/// Servers (of all classes) that one run can hold.
+pub const MAX_SERVERS: u64 = 1 << 20;
+/// Workers (of all servers) that one run can hold.
+pub const MAX_WORKERS: u64 = 1 << 28;
 /// Pairs of tenant class and server class that one run can hold.
 pub const MAX_PAIRS: usize = 4096;
 /// Rate windows (100 ms each, per tenant class and server class) that one run can hold.
@@ -33,8 +37,11 @@ pub fn check(scenario: &Scenario, tree: &Node, reader: &mut Reader) {
     for tenant in &scenario.tenant {
         check.tenant(tenant, reader);
     }
-    for (name, policy) in &scenario.policy {
-        check.policy(name, policy, reader);
+    // In the order of the tree, where bases stand before those that extend them.
+    if let Some(Value::Table(policies)) = tree.get("policy").map(|node| &node.value) {
+        for (key, _) in policies {
+            check.policy(&key.name, &scenario.policy[&key.name], reader);
+        }
     }
     check.objectives(reader);
 }
@@ -123,7 +130,7 @@ impl Check<'_> {
                 reader,
                 "server",
                 "there is no server",
-                "no [[server]]",
+                "found no [[server]]",
                 "add [[server]] with a name",
             );
         }
@@ -132,7 +139,7 @@ impl Check<'_> {
                 reader,
                 "tenant",
                 "there is no tenant",
-                "no [[tenant]]",
+                "found no [[tenant]]",
                 "add [[tenant]] with name, arrivals, duration, servers and policy",
             );
         }
@@ -147,15 +154,57 @@ impl Check<'_> {
                 "make it shorter than the horizon",
             );
         }
-        let members: u64 = scenario.tenant.iter().map(|t| u64::from(t.count.0)).sum();
-        if members > MAX_MEMBERS {
-            self.error(
-                reader,
+        let sizes = |key, sizes: &mut dyn Iterator<Item = (&str, u64)>| -> (u64, String) {
+            let (mut all, mut largest) = (0_u64, ("", 0));
+            for (name, size) in sizes {
+                all = all.saturating_add(size);
+                largest = if size > largest.1 {
+                    (name, size)
+                } else {
+                    largest
+                };
+            }
+            (all, format!("{}.{key}", largest.0))
+        };
+        let hosts = &mut scenario
+            .tenant
+            .iter()
+            .map(|t| (&*t.name, u64::from(t.count.0)));
+        let servers = &mut scenario
+            .server
+            .iter()
+            .map(|s| (&*s.name, u64::from(s.count.0)));
+        let workers = &mut scenario.server.iter().map(|s| {
+            let each = u64::from(s.tasks_get.workers.0);
+            (&*s.name, u64::from(s.count.0).saturating_mul(each))
+        });
+        for (what, kind, key, sizes_of, most) in [
+            (
+                "tenants",
                 "tenant",
-                "too many tenants for one run",
-                format!("{members}"),
-                format!("at most {MAX_MEMBERS}: scale the fleet down, and the results up"),
-            );
+                "count",
+                hosts as &mut dyn Iterator<Item = _>,
+                MAX_MEMBERS,
+            ),
+            ("servers", "server", "count", servers, MAX_SERVERS),
+            (
+                "workers",
+                "server",
+                "tasks_get.workers",
+                workers,
+                MAX_WORKERS,
+            ),
+        ] {
+            let (all, largest) = sizes(key, sizes_of);
+            if all > most {
+                self.error(
+                    reader,
+                    &format!("{kind}.{largest}"),
+                    format!("too many {what} for one run"),
+                    format!("{all} over all classes"),
+                    format!("at most {most}: scale the fleet down, and the results up"),
+                );
+            }
         }
         let pairs = scenario.server.len() * scenario.tenant.len();
         if pairs > MAX_PAIRS {
@@ -174,37 +223,49 @@ impl Check<'_> {
                 "run.horizon",
                 "too many rate windows for one run",
                 format!("{windows} windows of 100 ms over all pairs of classes"),
-                "make the horizon shorter, or use fewer classes",
+                format!("at most {MAX_WINDOWS}: make the horizon shorter, or use fewer classes"),
             );
         }
-        for kind in ["server", "tenant"] {
-            let names: Vec<&str> = match kind {
-                "server" => scenario.server.iter().map(|s| s.name.as_str()).collect(),
-                _ => scenario.tenant.iter().map(|t| t.name.as_str()).collect(),
-            };
-            let mut seen = BTreeSet::new();
-            for (i, name) in names.iter().enumerate() {
-                let path = format!("{kind}.{i}.name");
-                if !seen.insert(*name) {
-                    self.error(
-                        reader,
-                        &path,
-                        format!("two of [[{kind}]] are called \"{name}\""),
-                        "the same name again",
-                        "give each its own name",
-                    );
-                }
-                if name.is_empty()
-                    || name.contains(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'))
-                {
-                    self.error(
-                        reader,
-                        &path,
-                        "not a usable name",
-                        format!("{name:?}"),
-                        "use letters, digits, - and _, so that it can stand in paths and columns",
-                    );
-                }
+        for kind in ["server", "tenant", "hint", "policy"] {
+            self.names(kind, reader);
+        }
+    }
+
+    /// Names stand in paths and columns, and there is one of each.
+    fn names(&self, kind: &str, reader: &mut Reader) {
+        let named: Vec<(&str, &Place)> = match self.tree.get(kind).map(|node| &node.value) {
+            Some(Value::Array(items)) => items
+                .iter()
+                .filter_map(|item| item.get("name"))
+                .filter_map(|name| match &name.value {
+                    Value::Text(text) => Some((text.as_str(), &name.place)),
+                    _ => None,
+                })
+                .collect(),
+            Some(Value::Table(entries)) => entries
+                .iter()
+                .map(|(key, _)| (key.name.as_str(), &key.place))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut seen = BTreeSet::new();
+        for (name, place) in named {
+            if !seen.insert(name) {
+                reader.error(
+                    place,
+                    format!("two of [[{kind}]] are called \"{name}\""),
+                    "the same name again",
+                    "give each its own name",
+                );
+            }
+            let usable = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(usable) {
+                reader.error(
+                    place,
+                    format!("{name:?} is not a usable name"),
+                    "stands in paths and columns",
+                    "use letters, digits, - and _",
+                );
             }
         }
     }
@@ -237,20 +298,19 @@ impl Check<'_> {
                 "say what the steps follow, or use mix",
             );
         }
-        if mixed && hint.mix.is_empty() {
+        if mixed && hint.mix.is_empty() && hint.steps.is_empty() {
             self.error(
                 reader,
-                &path,
+                &format!("{path}.mix"),
                 "the mixture is empty",
-                "no mix",
+                "found no mix",
                 "add mix = [{ weight = 1, value = 1000 }]",
             );
-        } else if mixed {
-            check_weights(
-                hint.mix.iter().map(|p| &p.weight),
-                self.tree.find(&format!("{path}.mix")),
-                reader,
-            );
+        } else if mixed && !hint.mix.is_empty() {
+            let at = format!("{path}.mix");
+            reader.within(&at, |r| {
+                check_weights(hint.mix.iter().map(|p| &p.weight), self.tree.find(&at), r)
+            });
         }
         if mixed {
             return;
@@ -263,13 +323,12 @@ impl Check<'_> {
                 "drawn by steps",
                 "use steps = [{ from = …, value = … }]",
             );
-        }
-        if hint.steps.is_empty() {
+        } else if hint.steps.is_empty() {
             self.error(
                 reader,
-                &path,
+                &format!("{path}.steps"),
                 "there are no steps",
-                "no steps",
+                "found no steps",
                 "add steps = [{ from = …, value = … }]",
             );
         }
@@ -280,7 +339,7 @@ impl Check<'_> {
                     reader,
                     &at,
                     "an age is a duration",
-                    format!("{x}"),
+                    format!("found {x}"),
                     "write it as in \"10s\"",
                 ),
                 (Drawn::ByProgress, StepStart::Number(x)) if x <= 1.0 => {}
@@ -288,14 +347,17 @@ impl Check<'_> {
                     reader,
                     &at,
                     "progress is a number from 0 to 1",
-                    "not a share",
+                    match step.from {
+                        StepStart::Age(_) => "found a duration".into(),
+                        StepStart::Number(x) => format!("found {x}"),
+                    },
                     "write it as in 0.5",
                 ),
                 (Drawn::ByLoad, StepStart::Age(_)) => self.error(
                     reader,
                     &at,
                     "a load is a number of tasks",
-                    "a duration",
+                    "found a duration",
                     "write it as in 100",
                 ),
                 _ => {}
@@ -326,18 +388,21 @@ impl Check<'_> {
             .iter()
             .map(|s| s.name.as_str())
             .collect();
-        for name in tenant
-            .servers
-            .keys()
-            .filter(|n| !servers.contains(&n.as_str()))
-        {
-            self.error(
-                reader,
-                &format!("{path}.servers.{name}"),
-                format!("there is no server \"{name}\""),
-                "unknown server",
-                suggestion(name, &servers, "servers"),
-            );
+        let keys = match self.tree.find(&format!("{path}.servers")).map(|n| &n.value) {
+            // Where there is no server at all, that was told.
+            Some(Value::Table(entries)) if !servers.is_empty() => entries.as_slice(),
+            _ => &[],
+        };
+        for (key, _) in keys.iter().filter(|(k, _)| !servers.contains(&&*k.name)) {
+            let name = &key.name;
+            reader.within(&format!("{path}.servers"), |r| {
+                r.error(
+                    &key.place,
+                    format!("there is no server \"{name}\""),
+                    "unknown server",
+                    suggestion(name, &servers, "servers"),
+                );
+            });
         }
         let at = |key: &str| self.tree.find(&format!("{path}.{key}"));
         if tenant.servers.is_empty() {
@@ -345,7 +410,7 @@ impl Check<'_> {
                 reader,
                 &format!("{path}.servers"),
                 "its tasks need a server",
-                "no servers",
+                "found no servers",
                 "write servers = { NAME = 1 }",
             );
         } else {
@@ -382,8 +447,21 @@ impl Check<'_> {
                 reader,
                 &format!("{path}.abort"),
                 "an abort needs a time",
-                "none of after, shutdown_at, deadline",
-                "as in abort = { probability = 0.1, after = \"20s\" }",
+                "found none of after, shutdown_at, deadline",
+                "write it as in abort = { probability = 0.1, after = \"20s\" }",
+            );
+        }
+        if let Some(abort) = &tenant.abort
+            && abort.after.is_none()
+            && abort.probability != Share(1.0)
+            && (abort.shutdown_at.is_some() || abort.deadline.is_some())
+        {
+            self.error(
+                reader,
+                &format!("{path}.abort.probability"),
+                "it is the share of the tasks to which `after` applies",
+                "found no `after`",
+                "add after = …, or leave it out: shutdown_at and deadline apply to every task",
             );
         }
         if let Arrivals::OnOff(on_off) = &tenant.arrivals
@@ -410,8 +488,8 @@ impl Check<'_> {
             let wrong = format!("the ceiling {ceiling} is below the floor {floor}");
             match policy.bounds_conflict {
                 Conflict::Error => self.error(reader, &at("ceiling"), wrong, "below the floor", "raise it, or say who wins: bounds_conflict = \"floor_wins\" or \"ceiling_wins\""),
-                Conflict::FloorWins => reader.within(&at("ceiling"), |r| r.warning(&place, wrong, "has no effect: the floor wins", "")),
-                Conflict::CeilingWins => reader.within(&at("ceiling"), |r| r.warning(&place, wrong, "the ceiling wins: the floor has no effect", "")),
+                Conflict::FloorWins => reader.within(&at("ceiling"), |r| r.warning(&place, wrong, "has no effect: the floor wins", "raise it, or leave it out")),
+                Conflict::CeilingWins => reader.within(&at("ceiling"), |r| r.warning(&place, wrong, "wins: the floor has no effect", "raise it, or leave the floor out")),
             }
         }
         if policy.role == Role::RampCeiling
@@ -421,9 +499,36 @@ impl Check<'_> {
                 reader,
                 &at("role"),
                 "a ramp needs its own start",
-                "no backoff with `initial`",
+                "found no backoff with `initial`",
                 "add backoff = { geometric = { initial = \"20ms\", factor = 2 } }",
             );
+        }
+        let caps = match &policy.backoff {
+            Backoff::Geometric(g) => g.initial.zip(g.cap),
+            _ => None,
+        };
+        let error_caps = policy
+            .error_backoff
+            .as_ref()
+            .and_then(|e| e.cap.map(|cap| (e.initial, cap)));
+        for (key, caps) in [
+            ("backoff.geometric.cap", caps),
+            ("error_backoff.cap", error_caps),
+        ] {
+            if let Some((initial, cap)) = caps
+                && cap < initial
+            {
+                let place = self.place(&at(key));
+                let wrong = format!("the cap {} is below the initial wait {}", cap.0, initial.0);
+                reader.within(&at(key), |r| {
+                    r.warning(
+                        &place,
+                        wrong,
+                        "every wait is the cap",
+                        "swap them, or leave the growth out",
+                    )
+                });
+            }
         }
         if let Backoff::Steps(steps) = &policy.backoff
             && steps.is_empty()
@@ -432,8 +537,8 @@ impl Check<'_> {
                 reader,
                 &at("backoff"),
                 "the table has no steps",
-                "empty",
-                "as in { steps = [{ waits = 6, wait = \"10s\" }] }",
+                "found none",
+                "write it as in { steps = [{ waits = 6, wait = \"10s\" }] }",
             );
         }
         if let Some(maximum) = policy.timer.maximum
@@ -443,8 +548,8 @@ impl Check<'_> {
                 reader,
                 &at("timer.maximum"),
                 "the timer's maximum is below its minimum",
-                format!("{}", maximum.0),
-                format!("at least {}", policy.timer.minimum),
+                format!("{} is below {}", maximum.0, policy.timer.minimum),
+                format!("make it at least {}", policy.timer.minimum),
             );
         }
         for (i, rule) in policy.rules.iter().enumerate() {
@@ -468,7 +573,7 @@ impl Check<'_> {
             {
                 self.error(
                     reader,
-                    &at,
+                    &format!("{at}.max"),
                     "`max` is below `min`",
                     "matches nothing",
                     "swap them",
@@ -533,7 +638,7 @@ impl Check<'_> {
             {
                 self.error(
                     reader,
-                    &path,
+                    &format!("{path}.max"),
                     "`max` is below `min`",
                     "cannot be met",
                     "swap them",
@@ -560,10 +665,11 @@ pub fn groups(scenario: &Scenario) -> Vec<String> {
     [vec!["fleet".to_string()], tenants, servers].concat()
 }
 
-fn suggestion(word: &str, known: &[&str], what: &str) -> String {
+/// What to write instead of a name that is not known.
+pub fn suggestion(word: &str, known: &[&str], what: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None if known.is_empty() => format!("there are no {what} yet"),
+        None if known.is_empty() => format!("this scenario has no {what} yet: add one"),
         None => format!("the {what} are: {}", known.join(", ")),
     }
 }

@@ -18,7 +18,7 @@ pub struct Source {
 }
 
 /// Where something stands: which source, and which bytes of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Index into the sources.
     pub source: usize,
@@ -47,7 +47,7 @@ pub struct Diagnostic {
     /// What was found there; shown beside the marked text.
     pub label: String,
     /// What to write instead.
-    pub help: Option<String>,
+    pub help: String,
 }
 
 /// An input that was rejected, with every reason found.
@@ -85,21 +85,18 @@ pub fn render(sources: &[Source], diagnostics: &[Diagnostic]) -> String {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let end = source.text.len();
-        let span = diagnostic.place.span.start.min(end)..diagnostic.place.span.end.min(end);
+        let Range { start, end } = diagnostic.place.span.clone();
         // A table that spans many lines is marked by its first line only.
-        let first_line = source.text[span.clone()]
-            .find('\n')
-            .map_or(span.end, |n| span.start + n);
+        let end = start + source.text[start..end].lines().next().map_or(0, str::len);
         let snippet = Snippet::source(&source.text).path(&source.name).annotation(
             AnnotationKind::Primary
-                .span(span.start..first_line)
+                .span(start..end)
                 .label(&diagnostic.label),
         );
-        let mut group: Group<'_> = level.primary_title(&diagnostic.message).element(snippet);
-        if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(help));
-        }
+        let group: Group<'_> = level
+            .primary_title(&diagnostic.message)
+            .element(snippet)
+            .element(Level::HELP.message(&diagnostic.help));
         out.push_str(&Renderer::plain().render(&[group]));
         out.push_str("\n\n");
     }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::fields::{Field, Number, Positive, Reader, Weight, choose, object, property};
+use super::diagnostics::nearest;
+use super::fields::{
+    Field, Number, Positive, Reader, Span, Weight, choose, forms, object, property,
+};
 use super::tree::{Node, Value};
-use super::units::{Duration, MS};
+use super::units::{Duration, LONGEST, MS};
 
 /// What a distribution is over: how a value is written, and what it is worth as a float (ns, or as it stands).
 pub trait Unit: Field + Copy + PartialEq + std::fmt::Debug + Send + Sync {
@@ -130,16 +133,6 @@ impl<U: Unit> Distribution<U> {
         }
     }
 
-    fn parameter<T: Field>(node: &Node, key: &str, reader: &mut Reader) -> Option<T> {
-        match node.get(key) {
-            Some(value) => reader.within(key, |reader| T::read(value, reader)),
-            None => {
-                reader.missing(node, key);
-                None
-            }
-        }
-    }
-
     fn parameters(node: &Node, keys: &[&str], reader: &mut Reader) -> Option<()> {
         let entries = reader.table(
             node,
@@ -150,31 +143,20 @@ impl<U: Unit> Distribution<U> {
     }
 
     fn read_kind(key: &str, node: &Node, reader: &mut Reader) -> Option<Kind<U>> {
-        let positive = |x: U, key: &str, reader: &mut Reader| -> Option<U> {
-            if x.inner() > 0.0 {
-                return Some(x);
-            }
-            let place = &node.get(key).unwrap_or(node).place;
-            reader.error(
-                place,
-                format!("`{key}` must be above zero"),
-                "not above zero",
-                "",
-            );
-            None
-        };
+        let positive = |x: U, key: &str, reader: &mut Reader| Self::positive(x, key, node, reader);
         match key {
             "constant" => U::read(node, reader).map(Kind::Constant),
             "uniform" => {
                 Self::parameters(node, &["low", "high"], reader)?;
                 let (low, high) = (
-                    Self::parameter::<U>(node, "low", reader),
-                    Self::parameter::<U>(node, "high", reader),
+                    reader.required::<U>(node, "low"),
+                    reader.required::<U>(node, "high"),
                 );
                 let (low, high) = (low?, high?);
                 if low.inner() > high.inner() {
+                    let place = &node.get("high").unwrap_or(node).place;
                     reader.error(
-                        &node.place,
+                        place,
                         "`high` is below `low`",
                         "an empty range",
                         "swap them",
@@ -185,17 +167,14 @@ impl<U: Unit> Distribution<U> {
             }
             "exponential" => {
                 Self::parameters(node, &["mean"], reader)?;
-                let mean = Self::parameter(node, "mean", reader)?;
+                let mean = reader.required(node, "mean")?;
                 Some(Kind::Exponential {
                     mean: positive(mean, "mean", reader)?,
                 })
             }
             "normal" => {
                 Self::parameters(node, &["mean", "sd"], reader)?;
-                let (mean, sd) = (
-                    Self::parameter(node, "mean", reader),
-                    Self::parameter(node, "sd", reader),
-                );
+                let (mean, sd) = (reader.required(node, "mean"), reader.required(node, "sd"));
                 Some(Kind::Normal {
                     mean: mean?,
                     sd: positive(sd?, "sd", reader)?,
@@ -205,8 +184,8 @@ impl<U: Unit> Distribution<U> {
             "weibull" => {
                 Self::parameters(node, &["scale", "shape"], reader)?;
                 let (scale, shape) = (
-                    Self::parameter(node, "scale", reader),
-                    Self::parameter(node, "shape", reader),
+                    reader.required(node, "scale"),
+                    reader.required(node, "shape"),
                 );
                 Some(Kind::Weibull {
                     scale: positive(scale?, "scale", reader)?,
@@ -216,8 +195,8 @@ impl<U: Unit> Distribution<U> {
             "pareto" => {
                 Self::parameters(node, &["smallest", "shape"], reader)?;
                 let (smallest, shape) = (
-                    Self::parameter(node, "smallest", reader),
-                    Self::parameter(node, "shape", reader),
+                    reader.required(node, "smallest"),
+                    reader.required(node, "shape"),
                 );
                 Some(Kind::Pareto {
                     smallest: positive(smallest?, "smallest", reader)?,
@@ -229,17 +208,25 @@ impl<U: Unit> Distribution<U> {
         }
     }
 
+    fn positive(x: U, key: &str, node: &Node, reader: &mut Reader) -> Option<U> {
+        if x.inner() > 0.0 {
+            return Some(x);
+        }
+        let place = &node.get(key).unwrap_or(node).place;
+        reader.error(
+            place,
+            format!("`{key}` must be above zero"),
+            "not above zero",
+            format!("write it as in {}", U::example()),
+        );
+        None
+    }
+
     fn read_two_ways(key: &str, node: &Node, reader: &mut Reader) -> Option<Kind<U>> {
         let (first, second) = if key == "lognormal" {
             ("median", "sigma")
         } else {
             ("scale", "shape")
-        };
-        let by_mean = node.get("mean").is_some() || node.get("cv").is_some();
-        let keys = if by_mean {
-            ["mean", "cv"]
-        } else {
-            [first, second]
         };
         let all = [first, second, "mean", "cv"];
         let entries = reader.table(
@@ -247,31 +234,35 @@ impl<U: Unit> Distribution<U> {
             &format!("write {{ {first} = …, {second} = … }} or {{ mean = …, cv = … }}"),
         )?;
         reader.unknown_keys(entries, &all);
-        if let Some((stray, _)) = entries
-            .iter()
-            .find(|(k, _)| all.contains(&k.name.as_str()) && !keys.contains(&k.name.as_str()))
+        // The last key says which way; what it was laid over may have been the other.
+        let given = entries.iter().map(|(k, _)| k);
+        let mut given: Vec<_> = given.filter(|k| all.contains(&&*k.name)).collect();
+        let last = given.pop();
+        let by_mean = match last {
+            Some(last) => last.name == "mean" || last.name == "cv",
+            None => reader.is_misspelt("mean") || reader.is_misspelt("cv"),
+        };
+        let keys = if by_mean {
+            ["mean", "cv"]
+        } else {
+            [first, second]
+        };
+        if let Some(last) = last
+            && let Some(stray) = given
+                .iter()
+                .find(|k| k.layer == last.layer && !keys.contains(&&*k.name))
         {
             reader.error(
-                &stray.place,
-                format!("`{}` does not go with mean and cv", stray.name),
-                "given twice",
+                &last.place,
+                format!("`{}` and `{}` do not go together", stray.name, last.name),
+                "given in two ways",
                 format!("give {first} and {second}, or mean and cv"),
             );
             return None;
         }
-        let size = Self::parameter::<U>(node, keys[0], reader);
-        let spread = Self::parameter::<Positive>(node, keys[1], reader);
-        let (size, spread) = (size?, spread?.0);
-        if size.inner() <= 0.0 {
-            let place = &node.get(keys[0]).unwrap_or(node).place;
-            reader.error(
-                place,
-                format!("`{}` must be above zero", keys[0]),
-                "not above zero",
-                "",
-            );
-            return None;
-        }
+        let size = reader.required::<U>(node, keys[0]);
+        let spread = reader.required::<Positive>(node, keys[1]);
+        let (size, spread) = (Self::positive(size?, keys[0], node, reader)?, spread?.0);
         let written = if by_mean {
             Written::MeanCv(size, spread)
         } else {
@@ -323,8 +314,8 @@ impl<U: Unit> Distribution<U> {
             .map(|(i, item)| {
                 reader.within(&i.to_string(), |reader| {
                     Self::parameters(item, &["weight", "of"], reader)?;
-                    let weight = Self::parameter(item, "weight", reader);
-                    let of = Self::parameter(item, "of", reader);
+                    let weight = reader.required(item, "weight");
+                    let of = reader.required(item, "of");
                     Some((weight?, of?))
                 })
             })
@@ -337,16 +328,21 @@ impl<U: Unit> Distribution<U> {
 /// Reports weights that sum to zero.
 pub fn weights_sum(weights: impl Iterator<Item = f64>, node: &Node, reader: &mut Reader) -> bool {
     let sum: f64 = weights.sum();
-    if !(sum > 0.0 && sum.is_finite()) {
-        reader.error(
-            &node.place,
+    let (wrong, right) = if sum == 0.0 {
+        (
             "the weights sum to zero",
-            "nothing could be drawn",
             "give at least one of them a weight above 0",
-        );
-        return false;
-    }
-    true
+        )
+    } else if sum.is_infinite() {
+        (
+            "the weights have no finite sum",
+            "only their ratios count: make them smaller",
+        )
+    } else {
+        return true;
+    };
+    reader.error(&node.place, wrong, "nothing could be drawn", right);
+    false
 }
 
 impl<U: Unit> Field for Distribution<U> {
@@ -362,37 +358,36 @@ impl<U: Unit> Field for Distribution<U> {
             }
             return U::read(node, reader).map(Self::constant);
         };
-        let bound = |key: &str, reader: &mut Reader| -> Result<Option<U>, ()> {
-            match node.get(key) {
-                Some(value) => reader
-                    .within(key, |reader| U::read(value, reader))
-                    .map(Some)
-                    .ok_or(()),
-                None => Ok(None),
-            }
-        };
-        let (min, max) = (bound("min", reader), bound("max", reader));
+        let (min, max) = (
+            reader.optional::<U>(node, "min"),
+            reader.optional::<U>(node, "max"),
+        );
         let kinds: Vec<_> = entries
             .iter()
             .filter(|(k, _)| k.name != "min" && k.name != "max")
             .cloned()
             .collect();
+        if kinds.is_empty() && !entries.is_empty() {
+            reader.error(
+                &node.place,
+                "bounds need a distribution",
+                "found only bounds",
+                format!("write {}", forms(&[], KINDS)),
+            );
+            return None;
+        }
         let only = Node {
             value: Value::Table(kinds),
             place: node.place.clone(),
         };
         let (key, value) = choose(&only, reader, &[], KINDS)?;
         let kind = reader.within(key, |reader| Self::read_kind(key, value, reader));
-        let (kind, min, max) = (kind?, min.ok()?, max.ok()?);
+        let (kind, min, max) = (kind?, min?, max?);
         if let (Some(low), Some(high)) = (min, max)
             && low.inner() > high.inner()
         {
-            reader.error(
-                &node.place,
-                "`max` is below `min`",
-                "an empty range",
-                "swap them",
-            );
+            let place = &node.get("max").unwrap_or(node).place;
+            reader.error(place, "`max` is below `min`", "an empty range", "swap them");
             return None;
         }
         Some(Distribution { kind, min, max })
@@ -476,6 +471,10 @@ impl<U: Unit> Field for Distribution<U> {
         ]))
     }
 
+    fn example() -> String {
+        U::example()
+    }
+
     fn schema() -> serde_json::Value {
         let of = |keys: &[(&str, serde_json::Value)], doc: &str| {
             let names: Vec<&str> = keys.iter().map(|(k, _)| *k).collect();
@@ -508,6 +507,9 @@ impl<U: Unit> Field for Distribution<U> {
 }
 
 impl Empirical {
+    /// How it could be written, for messages.
+    pub const EXAMPLE: &str = "{ file = \"measured.csv\", column = \"ms\" }";
+
     /// As it would be written.
     pub fn write(&self) -> toml::Value {
         let mut table = toml::Table::new();
@@ -537,25 +539,29 @@ pub fn read_empirical(
     inner: fn(f64, Option<Duration>) -> f64,
     signed: bool,
 ) -> Option<Empirical> {
-    let entries = reader.table(node, "write { file = \"durations.csv\", column = \"ms\" }")?;
+    let entries = reader.table(node, &format!("write {}", Empirical::EXAMPLE))?;
     reader.unknown_keys(entries, &["file", "column", "unit"]);
-    let text = |key: &str, reader: &mut Reader| match node.get(key) {
-        Some(value) => reader.within(key, |reader| String::read(value, reader)),
-        None => {
-            reader.missing(node, key);
-            None
-        }
-    };
-    let (file, column) = (text("file", reader), text("column", reader));
-    let unit = match node.get("unit") {
-        Some(value) => Some(reader.within("unit", |reader| Duration::read(value, reader))?),
-        None => None,
-    };
-    let (file, column) = (file?, column?);
+    let (file, column) = (
+        reader.required::<String>(node, "file"),
+        reader.required::<String>(node, "column"),
+    );
+    let unit = reader.optional::<Span>(node, "unit");
+    let (file, column, unit) = (file?, column?, unit?.map(|u| u.0));
     match read_column(Path::new(&file), &column, signed) {
         Ok(values) => {
             let mut sorted: Vec<f64> = values.into_iter().map(|x| inner(x, unit)).collect();
             sorted.sort_by(f64::total_cmp);
+            let largest = sorted.last().copied().unwrap_or_default();
+            if !signed && largest > LONGEST.0 as f64 {
+                let place = &node.get("column").unwrap_or(node).place;
+                reader.error(
+                    place,
+                    format!("{file} has times beyond {LONGEST} (100 years)"),
+                    "too long for a duration",
+                    "say what 1 in the column means, as in unit = \"1us\"",
+                );
+                return None;
+            }
             Some(Empirical {
                 file,
                 column,
@@ -578,31 +584,28 @@ fn read_column(
     signed: bool,
 ) -> Result<Vec<f64>, (&'static str, String, String)> {
     let show = file.display();
-    let mut csv = csv::Reader::from_path(file).map_err(|e| {
-        (
-            "file",
-            format!("cannot read {show}: {e}"),
-            "the path is taken from the folder of the scenario file".into(),
-        )
-    })?;
+    let unreadable = |e: csv::Error| {
+        let right = "it must be a CSV file with a header line; its path is taken from the folder of the scenario file";
+        ("file", format!("cannot read {show}: {e}"), right.into())
+    };
+    let mut csv = csv::Reader::from_path(file).map_err(unreadable)?;
     let headers: Vec<String> = csv
         .headers()
-        .map_err(|e| ("file", format!("cannot read {show}: {e}"), String::new()))?
+        .map_err(unreadable)?
         .iter()
         .map(|h| h.trim().to_string())
         .collect();
     let Some(index) = headers.iter().position(|h| h == column) else {
-        return Err((
-            "column",
-            format!("{show} has no column `{column}`"),
-            format!("its columns are: {}", headers.join(", ")),
-        ));
+        let right = match nearest(column, headers.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("its columns are: {}", headers.join(", ")),
+        };
+        return Err(("column", format!("{show} has no column `{column}`"), right));
     };
     let mut values = Vec::new();
-    for (row, record) in csv.records().enumerate() {
-        let line = row + 2;
-        let record =
-            record.map_err(|e| ("file", format!("cannot read {show}: {e}"), String::new()))?;
+    for record in csv.records() {
+        let record = record.map_err(unreadable)?;
+        let line = record.position().map_or(0, csv::Position::line);
         let cell = record.get(index).unwrap_or("").trim();
         match cell.parse::<f64>() {
             Ok(x) if x.is_finite() && (signed || x >= 0.0) => values.push(x),

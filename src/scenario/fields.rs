@@ -17,6 +17,8 @@ use super::units::{Duration, LONGEST, Rate};
 pub struct Reader {
     /// Dotted path of the value being read.
     path: Vec<String>,
+    /// Paths of keys that are not there because they are misspelt, which was told already.
+    misspelt: Vec<String>,
     /// Everything found so far.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -83,13 +85,12 @@ impl Reader {
         } else {
             format!("{path}: {wrong}")
         };
-        let help = (!right.is_empty()).then_some(right);
         self.diagnostics.push(Diagnostic {
             severity,
             place: place.clone(),
             message,
             label: found,
-            help,
+            help: right,
         });
     }
 
@@ -121,7 +122,10 @@ impl Reader {
             .filter(|(k, _)| !known.contains(&k.name.as_str()))
         {
             let help = match nearest(&key.name, known.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
+                Some(near) => {
+                    self.within(near, |reader| reader.misspelt.push(reader.path()));
+                    format!("did you mean `{near}`?")
+                }
                 None => format!("the keys here are: {}", known.join(", ")),
             };
             self.error(
@@ -133,14 +137,47 @@ impl Reader {
         }
     }
 
-    /// Reports that `key` is missing from the table at `node`.
-    pub fn missing(&mut self, node: &Node, key: &str) {
+    /// Whether `key` is missing here only because it is misspelt.
+    pub fn is_misspelt(&mut self, key: &str) -> bool {
+        self.within(key, |reader| reader.misspelt.contains(&reader.path()))
+    }
+
+    /// Reports that `key` is missing from the table at `node`, unless it is there with a slip.
+    pub fn missing(&mut self, node: &Node, key: &str, example: &str) {
+        if self.is_misspelt(key) {
+            return;
+        }
+        let right = if self.path.is_empty() {
+            let keys = example.trim_matches(['{', ' ', '}']);
+            format!("add [{key}] with {keys}")
+        } else {
+            format!("add {key} = {example}")
+        };
         self.error(
             &node.place,
             format!("`{key}` is missing"),
-            format!("needs `{key}`"),
-            format!("add {key} = …"),
+            format!("found no `{key}`"),
+            right,
         );
+    }
+
+    /// Reads the value of `key` in the table at `node`, which must be there.
+    pub fn required<T: Field>(&mut self, node: &Node, key: &str) -> Option<T> {
+        match node.get(key) {
+            Some(value) => self.within(key, |reader| T::read(value, reader)),
+            None => {
+                self.missing(node, key, &T::example());
+                None
+            }
+        }
+    }
+
+    /// Reads the value of `key` in the table at `node`, if it is there.
+    pub fn optional<T: Field>(&mut self, node: &Node, key: &str) -> Option<Option<T>> {
+        match node.get(key) {
+            Some(value) => self.within(key, |reader| T::read(value, reader)).map(Some),
+            None => Some(None),
+        }
     }
 }
 
@@ -152,6 +189,8 @@ pub trait Field: Sized {
     fn write(&self) -> Option<toml::Value>;
     /// The JSON Schema of the written form.
     fn schema() -> serde_json::Value;
+    /// How it could be written, for messages.
+    fn example() -> String;
     /// The value where the key is absent; `None` where the key must be there.
     fn absent() -> Option<Self> {
         None
@@ -164,6 +203,9 @@ impl<T: Field> Field for Option<T> {
     }
     fn write(&self) -> Option<toml::Value> {
         self.as_ref().and_then(T::write)
+    }
+    fn example() -> String {
+        T::example()
     }
     fn schema() -> serde_json::Value {
         T::schema()
@@ -180,6 +222,9 @@ impl<T: Field> Field for Box<T> {
     fn write(&self) -> Option<toml::Value> {
         T::write(self)
     }
+    fn example() -> String {
+        T::example()
+    }
     fn schema() -> serde_json::Value {
         T::schema()
     }
@@ -188,7 +233,15 @@ impl<T: Field> Field for Box<T> {
 impl<T: Field> Field for Vec<T> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let Value::Array(items) = &node.value else {
-            reader.mismatch(node, "a list", "write [ … ]");
+            let right = match &reader.path[..] {
+                [key] => format!("write [[{key}]], with two brackets on each side"),
+                path => format!(
+                    "write {} = {}",
+                    path.last().map_or("", String::as_str),
+                    Self::example()
+                ),
+            };
+            reader.mismatch(node, "a list", &right);
             return None;
         };
         // Every member is read, so that every fault is told.
@@ -210,6 +263,9 @@ impl<T: Field> Field for Vec<T> {
             self.iter().filter_map(T::write).collect(),
         ))
     }
+    fn example() -> String {
+        format!("[{}]", T::example())
+    }
     fn schema() -> serde_json::Value {
         json!({ "type": "array", "items": T::schema() })
     }
@@ -220,7 +276,11 @@ impl<T: Field> Field for Vec<T> {
 
 impl<T: Field> Field for BTreeMap<String, T> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let entries = reader.table(node, "write { name = … }")?;
+        let right = match &reader.path[..] {
+            [key] => format!("write [{key}.NAME]"),
+            _ => format!("write {}", Self::example()),
+        };
+        let entries = reader.table(node, &right)?;
         let read: Vec<Option<(String, T)>> = entries
             .iter()
             .map(|(key, value)| {
@@ -238,6 +298,9 @@ impl<T: Field> Field for BTreeMap<String, T> {
             .collect();
         Some(toml::Value::Table(table))
     }
+    fn example() -> String {
+        format!("{{ NAME = {} }}", T::example())
+    }
     fn schema() -> serde_json::Value {
         json!({ "type": "object", "additionalProperties": T::schema() })
     }
@@ -251,13 +314,16 @@ impl Field for String {
         match &node.value {
             Value::Text(text) => Some(text.clone()),
             _ => {
-                reader.mismatch(node, "a string", "write it in quotes");
+                reader.mismatch(node, "a string", "write it in double quotes");
                 None
             }
         }
     }
     fn write(&self) -> Option<toml::Value> {
         Some(toml::Value::String(self.clone()))
+    }
+    fn example() -> String {
+        "\"…\"".into()
     }
     fn schema() -> serde_json::Value {
         json!({ "type": "string" })
@@ -277,6 +343,9 @@ impl Field for bool {
     fn write(&self) -> Option<toml::Value> {
         Some(toml::Value::Boolean(*self))
     }
+    fn example() -> String {
+        "true".into()
+    }
     fn schema() -> serde_json::Value {
         json!({ "type": "boolean" })
     }
@@ -290,8 +359,8 @@ impl Field for u64 {
                 reader.error(
                     &node.place,
                     "out of range",
-                    format!("{i}"),
-                    "from 0 to 9223372036854775807",
+                    found_integer(i),
+                    "it must be from 0 to 9223372036854775807",
                 );
                 None
             }
@@ -304,9 +373,20 @@ impl Field for u64 {
     fn write(&self) -> Option<toml::Value> {
         Some(toml::Value::Integer(*self as i64))
     }
+    fn example() -> String {
+        "42".into()
+    }
     fn schema() -> serde_json::Value {
         json!({ "type": "integer", "minimum": 0 })
     }
+}
+
+/// An integer that was found, for messages.
+fn found_integer(i: i128) -> String {
+    if i == i128::MAX || i == i128::MIN {
+        return "found too many digits".into();
+    }
+    format!("found {i}")
 }
 
 /// A whole number from 1 to 2^32 - 1.
@@ -321,8 +401,8 @@ impl Field for Count {
                 reader.error(
                     &node.place,
                     "out of range",
-                    format!("{i}"),
-                    format!("from 1 to {}", u32::MAX),
+                    found_integer(i),
+                    format!("it must be from 1 to {}", u32::MAX),
                 );
                 None
             }
@@ -334,6 +414,9 @@ impl Field for Count {
     }
     fn write(&self) -> Option<toml::Value> {
         Some(toml::Value::Integer(self.0 as i64))
+    }
+    fn example() -> String {
+        "10".into()
     }
     fn schema() -> serde_json::Value {
         json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX })
@@ -350,7 +433,7 @@ fn number(node: &Node) -> Option<f64> {
 
 /// Defines a number type with a range.
 macro_rules! ranged {
-    ($(#[doc = $doc:literal])* $Name:ident, $test:expr, $right:literal, $schema:tt) => {
+    ($(#[doc = $doc:literal])* $Name:ident, $example:literal, $test:expr, $right:literal, $schema:tt) => {
         $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
         pub struct $Name(pub f64);
@@ -361,7 +444,7 @@ macro_rules! ranged {
                 match number(node) {
                     Some(x) if test(x) => Some($Name(x)),
                     Some(x) => {
-                        reader.error(&node.place, "out of range", format!("{x}"), concat!("it must be ", $right));
+                        reader.error(&node.place, "out of range", format!("found {x:?}"), concat!("it must be ", $right));
                         None
                     }
                     None => {
@@ -373,6 +456,9 @@ macro_rules! ranged {
             fn write(&self) -> Option<toml::Value> {
                 Some(toml::Value::Float(self.0))
             }
+            fn example() -> String {
+                $example.into()
+            }
             fn schema() -> serde_json::Value {
                 json!($schema)
             }
@@ -382,22 +468,22 @@ macro_rules! ranged {
 
 ranged!(
     /// A finite number of any sign.
-    Number, |x| x.is_finite(), "a finite number", { "type": "number" });
+    Number, "1", |x| x.is_finite(), "a finite number", { "type": "number" });
 ranged!(
     /// A finite number above zero.
-    Positive, |x| x.is_finite() && x > 0.0, "a finite number above 0", { "type": "number", "exclusiveMinimum": 0 });
+    Positive, "1", |x| x.is_finite() && x > 0.0, "a finite number above 0", { "type": "number", "exclusiveMinimum": 0 });
 ranged!(
     /// A finite number, zero or above.
-    Weight, |x| x.is_finite() && x >= 0.0, "a finite number, 0 or above", { "type": "number", "minimum": 0 });
+    Weight, "1", |x| x.is_finite() && x >= 0.0, "a finite number, 0 or above", { "type": "number", "minimum": 0 });
 ranged!(
     /// A number from 0 to 1.
-    Share, |x| (0.0..=1.0).contains(&x), "from 0 to 1", { "type": "number", "minimum": 0, "maximum": 1 });
+    Share, "0.1", |x| (0.0..=1.0).contains(&x), "a number from 0 to 1, as in 0.1", { "type": "number", "minimum": 0, "maximum": 1 });
 ranged!(
     /// A confidence level.
-    Confidence, |x| (0.5..1.0).contains(&x), "at least 0.5 and below 1, as in 0.95", { "type": "number", "minimum": 0.5, "exclusiveMaximum": 1 });
+    Confidence, "0.95", |x| (0.5..1.0).contains(&x), "a number from 0.5 to below 1, as in 0.95", { "type": "number", "minimum": 0.5, "exclusiveMaximum": 1 });
 ranged!(
     /// A growth factor.
-    Factor, |x| (1.0..=1000.0).contains(&x), "from 1 to 1000", { "type": "number", "minimum": 1, "maximum": 1000 });
+    Factor, "2", |x| (1.0..=1000.0).contains(&x), "a number from 1 to 1000, as in 2", { "type": "number", "minimum": 1, "maximum": 1000 });
 
 impl Field for Duration {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
@@ -405,14 +491,21 @@ impl Field for Duration {
             Value::Text(text) => match Duration::parse(text) {
                 Ok(duration) => Some(duration),
                 Err(right) => {
-                    reader.error(&node.place, "not a duration", format!("{text:?}"), right);
+                    reader.error(
+                        &node.place,
+                        "not a duration",
+                        format!("found {text:?}"),
+                        right,
+                    );
                     None
                 }
             },
             _ => {
                 let example = match number(node) {
-                    Some(x) => format!("durations have a unit: \"{x}ms\" or \"{x}s\""),
-                    None => "write it as in \"250ms\"".into(),
+                    Some(x) if (0.0..1e9).contains(&x) => {
+                        format!("durations have a unit: \"{x}ms\" or \"{x}s\"")
+                    }
+                    _ => "write it as in \"250ms\"".into(),
                 };
                 reader.mismatch(node, "a duration", &example);
                 None
@@ -421,6 +514,9 @@ impl Field for Duration {
     }
     fn write(&self) -> Option<toml::Value> {
         Some(toml::Value::String(self.to_string()))
+    }
+    fn example() -> String {
+        "\"250ms\"".into()
     }
     fn schema() -> serde_json::Value {
         json!({ "type": "string", "pattern": "^[0-9_]*\\.?[0-9_]*\\s*(ns|us|µs|ms|s|min|h|d)$",
@@ -439,8 +535,8 @@ impl Field for Span {
             reader.error(
                 &node.place,
                 "a duration of zero makes no sense here",
-                "0",
-                "it must be above 0",
+                "found 0",
+                "it must be above 0, as in \"10s\"",
             );
             return None;
         }
@@ -448,6 +544,9 @@ impl Field for Span {
     }
     fn write(&self) -> Option<toml::Value> {
         self.0.write()
+    }
+    fn example() -> String {
+        "\"10s\"".into()
     }
     fn schema() -> serde_json::Value {
         Duration::schema()
@@ -460,7 +559,7 @@ impl Field for Rate {
             Value::Text(text) => match Rate::parse(text) {
                 Ok(rate) => Some(rate),
                 Err(right) => {
-                    reader.error(&node.place, "not a rate", format!("{text:?}"), right);
+                    reader.error(&node.place, "not a rate", format!("found {text:?}"), right);
                     None
                 }
             },
@@ -472,6 +571,9 @@ impl Field for Rate {
     }
     fn write(&self) -> Option<toml::Value> {
         Some(toml::Value::String(self.to_string()))
+    }
+    fn example() -> String {
+        "\"40/s\"".into()
     }
     fn schema() -> serde_json::Value {
         json!({ "type": "string", "pattern": "^[0-9_.]+/(ns|us|µs|ms|s|min|h|d)$" })
@@ -524,13 +626,13 @@ macro_rules! record {
             #[allow(unused_variables, clippy::question_mark)]
             fn read(node: &$crate::scenario::tree::Node, reader: &mut $crate::scenario::fields::Reader) -> Option<Self> {
                 use $crate::scenario::fields::Field;
-                let entries = reader.table(node, concat!("write a table with: ", $(stringify!($field), " "),*))?;
+                let entries = reader.table(node, &format!("write {}", Self::example()))?;
                 reader.unknown_keys(entries, &[$(stringify!($field)),*]);
                 $(
                     let absent: fn() -> Option<$Type> = $crate::scenario::fields::record!(@absent $Type $(, $default)?);
                     let $field: Option<$Type> = match node.get(stringify!($field)) {
                         Some(value) => reader.within(stringify!($field), |reader| <$Type as Field>::read(value, reader)),
-                        None => absent().or_else(|| { reader.missing(node, stringify!($field)); None }),
+                        None => absent().or_else(|| { reader.missing(node, stringify!($field), &<$Type as Field>::example()); None }),
                     };
                 )*
                 Some($Name { $($field: $field?),* })
@@ -541,6 +643,13 @@ macro_rules! record {
                     table.insert(stringify!($field).into(), value);
                 } )*
                 Some(toml::Value::Table(table))
+            }
+            fn example() -> String {
+                let required: Vec<&str> = [$(
+                    (stringify!($field), $crate::scenario::fields::record!(@absent $Type $(, $default)?)().is_none())
+                ),*].into_iter().filter_map(|(key, required)| required.then_some(key)).collect();
+                let keys = if required.is_empty() { vec![$(stringify!($field)),*] } else { required };
+                format!("{{ {} = … }}", keys.join(" = …, "))
             }
             fn schema() -> serde_json::Value {
                 use $crate::scenario::fields::{Field, object, property};
@@ -563,19 +672,17 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// Defines a value that is one of several: plain words, tables with one key, or a short form for the commonest.
+/// Defines a value that is one of several: plain words, or tables with one key.
 macro_rules! choice {
     ($(#[doc = $doc:literal])* pub enum $Name:ident {
         words { $( $(#[doc = $wdoc:literal])* $word:literal => $Word:ident ),* $(,)? }
         tables { $( $(#[doc = $tdoc:literal])* $key:literal => $Table:ident($Type:ty) ),* $(,)? }
-        $( short { $(#[doc = $sdoc:literal])* $($kind:pat_param)|+ => $Short:ident($ShortType:ty) } )?
     }) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $Name {
             $( $(#[doc = $wdoc])* $Word, )*
             $( $(#[doc = $tdoc])* $Table($Type), )*
-            $( $(#[doc = $sdoc])* $Short($ShortType), )?
         }
 
         impl $crate::scenario::fields::Field for $Name {
@@ -590,11 +697,6 @@ macro_rules! choice {
                         _ => {}
                     }
                 }
-                $( #[allow(clippy::single_match)]
-                   match &node.value {
-                    $($kind)|+ => return <$ShortType as Field>::read(node, reader).map($Name::$Short),
-                    _ => {}
-                } )?
                 let (key, value) = choose(node, reader, WORDS, KEYS)?;
                 let _ = value;
                 match key.as_str() {
@@ -612,19 +714,19 @@ macro_rules! choice {
                         table.insert($key.into(), value.write()?);
                         Some(toml::Value::Table(table))
                     } )*
-                    $( $Name::$Short(value) => value.write(), )?
                 }
+            }
+            fn example() -> String {
+                $crate::scenario::fields::forms(&[$($word),*], &[$($key),*])
             }
             fn schema() -> serde_json::Value {
                 #[allow(unused_imports)]
                 use $crate::scenario::fields::{Field, property};
-                #[allow(unused_mut)]
-                let mut any: Vec<serde_json::Value> = vec![
+                let any: Vec<serde_json::Value> = vec![
                     $( serde_json::json!({ "const": $word, "description": concat!("" $(, $wdoc)*).trim() }), )*
                     $( serde_json::json!({ "type": "object", "properties": { $key: property(<$Type as Field>::schema(), concat!("" $(, $tdoc)*), None) },
                         "required": [$key], "additionalProperties": false }), )*
                 ];
-                $( any.push(<$ShortType as Field>::schema()); )?
                 serde_json::json!({ "description": concat!("" $(, $doc)*).trim(), "anyOf": any })
             }
         }
@@ -632,80 +734,75 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// The one key of a one-of-many table; where several files were laid over each other, the key laid last.
+/// The forms of a one-of-many value, for messages.
+pub fn forms(words: &[&str], keys: &[&str]) -> String {
+    let words = words.iter().map(|w| format!("\"{w}\""));
+    let tables = keys.iter().map(|k| format!("{{ {k} = … }}"));
+    words.chain(tables).collect::<Vec<_>>().join(" or ")
+}
+
+/// The one key of a one-of-many table; where tables were laid over each other, the key laid last.
 pub fn choose<'n>(
     node: &'n Node,
     reader: &mut Reader,
     words: &[&str],
     keys: &[&str],
 ) -> Option<(&'n String, &'n Node)> {
-    let quoted: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
-    let tables: Vec<String> = keys.iter().map(|k| format!("{{ {k} = … }}")).collect();
-    let forms = [quoted, tables].concat().join(", ");
+    let help = |found: &str| {
+        let near = nearest(found, words.iter().chain(keys).copied());
+        match near {
+            Some(near) if words.contains(&near) => format!("did you mean \"{near}\"?"),
+            Some(near) => format!("did you mean {{ {near} = … }}?"),
+            None => format!("write {}", forms(words, keys)),
+        }
+    };
     let entries = match &node.value {
         Value::Table(entries) => entries,
         Value::Text(text) => {
-            let help = match nearest(text, words.iter().copied()) {
-                Some(near) => format!("did you mean \"{near}\"?"),
-                None => format!("one of: {forms}"),
-            };
             reader.error(
                 &node.place,
                 format!("unknown value \"{text}\""),
                 "not one of the choices",
-                help,
+                help(text),
             );
             return None;
         }
         _ => {
-            reader.error(
-                &node.place,
-                "expected one of the choices",
-                format!("found {}", node.kind()),
-                format!("one of: {forms}"),
-            );
+            let found = format!("found {}", node.kind());
+            reader.error(&node.place, "expected one of the choices", found, help(""));
             return None;
         }
     };
     let Some((last, value)) = entries.last() else {
-        reader.error(
-            &node.place,
-            "the table is empty",
-            "expected one key",
-            format!("one of: {forms}"),
-        );
+        reader.error(&node.place, "the table is empty", "found no key", help(""));
         return None;
     };
-    let rivals: Vec<&Key> = entries[..entries.len() - 1]
+    // Keys of lower layers are those that the last one was laid over.
+    let given: Vec<&Key> = entries
         .iter()
         .map(|(k, _)| k)
-        .filter(|k| k.place.source == last.place.source)
+        .filter(|k| k.layer == last.layer)
         .collect();
-    let known = |key: &str| keys.contains(&key);
-    for key in rivals
+    let unknown: Vec<&Key> = given
         .iter()
         .copied()
-        .chain([last])
-        .filter(|k| !known(&k.name))
-    {
-        let help = match nearest(&key.name, keys.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("one of: {forms}"),
-        };
+        .filter(|k| !keys.contains(&k.name.as_str()))
+        .collect();
+    for key in &unknown {
         reader.error(
             &key.place,
             format!("unknown key `{}`", key.name),
             "not one of the choices",
-            help,
+            help(&key.name),
         );
     }
-    if !rivals.is_empty() && known(&last.name) && rivals.iter().all(|k| known(&k.name)) {
+    if unknown.is_empty() && given.len() > 1 {
         reader.error(
             &last.place,
-            format!("both `{}` and `{}` are given", rivals[0].name, last.name),
+            format!("both `{}` and `{}` are given", given[0].name, last.name),
             "only one can hold",
             "keep one of them",
         );
     }
-    (rivals.is_empty() && known(&last.name)).then_some((&last.name, value))
+    (unknown.is_empty() && given.len() == 1).then_some((&last.name, value))
 }

@@ -12,6 +12,7 @@ pub mod tree;
 pub mod units;
 pub mod written;
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 pub use diagnostics::{Diagnostic, Rejected, Source};
@@ -82,11 +83,19 @@ fn finish(
         let mut reader = Reader::default();
         inherit_policies(&mut tree, &mut reader);
         scenario = Scenario::read(&tree, &mut reader);
-        if let Some(scenario) = &scenario {
+        // Whether the parts fit together is asked where all of them could be read; else one slip would be told many times.
+        if let Some(scenario) = &scenario
+            && reader.diagnostics.is_empty()
+        {
             checks::check(scenario, &tree, &mut reader);
         }
         loader.diagnostics.append(&mut reader.diagnostics);
     }
+    // A fault in a policy shows again in those that extend it; once is enough.
+    let mut told = HashSet::new();
+    loader
+        .diagnostics
+        .retain(|d| told.insert((d.place.clone(), d.label.clone(), d.help.clone())));
     let failed = loader
         .diagnostics
         .iter()
@@ -103,7 +112,8 @@ fn finish(
     }
 }
 
-/// Follows `extends` between the policies of one file: a policy is laid over the one it names.
+/// Follows `extends` between the policies of one file: a policy is laid over the one it names. Then bases stand before
+/// those that extend them, so that a fault is told of the policy that has it.
 fn inherit_policies(tree: &mut Node, reader: &mut Reader) {
     let Value::Table(top) = &mut tree.value else {
         return;
@@ -114,37 +124,29 @@ fn inherit_policies(tree: &mut Node, reader: &mut Reader) {
     let Value::Table(entries) = &mut policies.value else {
         return;
     };
+    let mut depths = HashMap::new();
     for at in 0..entries.len() {
+        let path = format!("policy.{}.extends", entries[at].0.name);
         let mut seen = vec![entries[at].0.name.clone()];
         while let Some(base) = entries[at].1.get("extends").cloned() {
+            let wrong = |reader: &mut Reader, wrong: String, found: &str, right: String| {
+                reader.within(&path, |r| r.error(&base.place, wrong, found, right));
+            };
             let Value::Text(name) = &base.value else {
+                reader.within(&path, |r| String::read(&base, r));
                 break;
             };
             let Some((_, below)) = entries.iter().find(|(k, _)| k.name == *name) else {
-                let names = entries.iter().map(|(k, _)| k.name.as_str());
-                let help = match diagnostics::nearest(name, names) {
-                    Some(near) => format!("did you mean \"{near}\"?"),
-                    None => "it extends a policy of this scenario".into(),
-                };
-                reader.within("policy", |r| {
-                    r.error(
-                        &base.place,
-                        format!("there is no policy \"{name}\""),
-                        "unknown policy",
-                        help,
-                    )
-                });
+                let names: Vec<&str> = entries.iter().map(|(k, _)| k.name.as_str()).collect();
+                let right = checks::suggestion(name, &names, "policies");
+                let there_is = format!("there is no [policy.{name}]");
+                wrong(reader, there_is, "unknown policy", right);
                 break;
             };
             if seen.contains(name) {
-                reader.within("policy", |r| {
-                    r.error(
-                        &base.place,
-                        "a policy extends itself",
-                        "goes round in a circle",
-                        "remove one of the `extends`",
-                    )
-                });
+                let right = "remove one of the `extends`".into();
+                let itself = "this policy extends itself".into();
+                wrong(reader, itself, "goes round in a circle", right);
                 break;
             }
             seen.push(name.clone());
@@ -158,7 +160,9 @@ fn inherit_policies(tree: &mut Node, reader: &mut Reader) {
         if let Value::Table(keys) = &mut entries[at].1.value {
             keys.retain(|(k, _)| k.name != "extends");
         }
+        depths.insert(entries[at].0.name.clone(), seen.len());
     }
+    entries.sort_by_key(|(key, _)| depths[&key.name]);
 }
 
 impl Scenario {
@@ -168,11 +172,20 @@ impl Scenario {
     }
 
     /// A hash of what the scenario says, independent of how it was written (64 bits, FNV-1a over the form with all
-    /// defaults and the values of the files it names). Seed and replications are part of it; threads and output are not.
+    /// defaults). Seed and replications are part of it; threads, output and the title are not. Of the files it names
+    /// the values count, not where they stand.
     pub fn hash(&self) -> u64 {
+        let mut said = self.write();
+        if let Some(toml::Value::Table(top)) = &mut said {
+            top.remove("title");
+        }
         let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
-        hash.eat(self.to_toml().as_bytes());
+        if let Some(mut said) = said {
+            forget_files(&mut said);
+            hash.eat(said.to_string().as_bytes());
+        }
         checks::each_empirical(self, &mut |e| {
+            hash.eat(&(e.sorted.len() as u64).to_le_bytes());
             e.sorted
                 .iter()
                 .for_each(|x| hash.eat(&x.to_bits().to_le_bytes()))
@@ -199,6 +212,27 @@ impl Scenario {
         schema.insert("title".into(), "pollpace scenario".into());
         schema.append(&mut body);
         serde_json::Value::Object(schema)
+    }
+}
+
+/// Drops the description of every CSV column, whose values are hashed themselves.
+fn forget_files(value: &mut toml::Value) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table.iter_mut() {
+                match value {
+                    toml::Value::Table(column)
+                        if ["empirical", "recorded"].contains(&&**key)
+                            && column.contains_key("file") =>
+                    {
+                        column.clear();
+                    }
+                    _ => forget_files(value),
+                }
+            }
+        }
+        toml::Value::Array(items) => items.iter_mut().for_each(forget_files),
+        _ => {}
     }
 }
 

@@ -4,12 +4,13 @@
 //! this module. Tables merge key by key; lists whose members have a `name` (servers, tenants) merge by that name; anything else is replaced.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::diagnostics::{Diagnostic, Place, Severity, Source};
+use super::diagnostics::{Diagnostic, Place, Severity, Source, nearest};
 
 /// A value and its place.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub struct Key {
     pub name: String,
     /// Where it stands.
     pub place: Place,
+    /// How many times something was laid over what this stands in before the key came: 0 where nothing was.
+    pub layer: u32,
 }
 
 impl Node {
@@ -54,7 +57,7 @@ impl Node {
         match self.value {
             Value::Text(_) => "a string",
             Value::Integer(_) => "a whole number",
-            Value::Float(_) => "a number",
+            Value::Float(_) => "a number that is not whole",
             Value::Boolean(_) => "a boolean",
             Value::Datetime(_) => "a date",
             Value::Array(_) => "a list",
@@ -83,15 +86,11 @@ impl Node {
 
     /// The text under `name` if this is a named table.
     fn name(&self) -> Option<&str> {
-        match &self.get_key("name")?.value {
+        let Value::Table(entries) = &self.value else {
+            return None;
+        };
+        match &entries.iter().find(|(k, _)| k.name == "name")?.1.value {
             Value::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn get_key(&self, key: &str) -> Option<&Node> {
-        match &self.value {
-            Value::Table(entries) => entries.iter().find(|(k, _)| k.name == key).map(|(_, n)| n),
             _ => None,
         }
     }
@@ -133,16 +132,15 @@ impl Loader {
             text: text.into(),
         });
         let (table, errors) = DeTable::parse_recoverable(text);
-        for error in &errors {
+        // What follows the first error is mostly its consequence.
+        if let Some(error) = errors.first() {
             let span = error.span().unwrap_or(0..0);
             self.error(
                 Place { source, span },
                 "this is not valid TOML",
                 error.message(),
-                None,
+                "in TOML, tables begin with [name] or [[name]], and values are written as in key = \"text\", 42, 0.5, [1, 2] or { key = 1 }",
             );
-        }
-        if !errors.is_empty() {
             return None;
         }
         let mut node = convert_table(table.get_ref(), table.span(), source);
@@ -153,47 +151,45 @@ impl Loader {
         let Some(at) = entries.iter().position(|(k, _)| k.name == "extends") else {
             return Some(node);
         };
+        // Without its base a file lacks so much that reading on would only bury the one fault.
         let (_, extends) = entries.remove(at);
         let Value::Text(base) = &extends.value else {
             self.error(
-                extends.place,
-                "`extends` names one file",
-                "expected a string",
-                Some("write extends = \"base.toml\""),
+                extends.place.clone(),
+                "extends: expected a string",
+                &format!("found {}", extends.kind()),
+                "write the name of one file, as in extends = \"base.toml\"",
             );
-            return Some(node);
+            return None;
         };
         let path = folder.join(base);
         let real = canonical(&path);
         if above.contains(&real) {
             self.error(
                 extends.place,
-                "this file extends itself",
+                "extends: this file extends itself",
                 "goes round in a circle",
-                Some("remove one of the `extends`"),
+                "remove one of the `extends`",
             );
-            return Some(node);
+            return None;
         }
         let base_text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) => {
                 self.error(
                     extends.place,
-                    &format!("cannot read {}", path.display()),
+                    &format!("extends: cannot read {}", path.display()),
                     &e.to_string(),
-                    Some("the path is taken from the folder of this file"),
+                    "the path is taken from the folder of this file",
                 );
-                return Some(node);
+                return None;
             }
         };
         above.push(real);
         let base_folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         let base = self.parse_below(&path.display().to_string(), &base_text, &base_folder, above);
         above.pop();
-        Some(match base {
-            Some(base) => merge(base, node),
-            None => node,
-        })
+        Some(merge(base?, node))
     }
 
     /// Lays `path=value` from the command line over the tree. The value is TOML; where it is none, it is taken as text.
@@ -203,126 +199,130 @@ impl Loader {
             name: "--set".into(),
             text: assignment.into(),
         });
-        let whole = Place {
-            source,
-            span: 0..assignment.len(),
-        };
+        let place = |span: Range<usize>| Place { source, span };
         let Some((path, text)) = assignment.split_once('=') else {
             self.error(
-                whole,
+                place(0..assignment.len()),
                 "an override is `path=value`",
                 "there is no `=`",
-                Some("as in --set policy.envelope.floor=500ms"),
+                "write it as in --set policy.envelope.floor=500ms",
             );
             return;
         };
-        let offset = path.len() + 1;
-        let value = match DeValue::parse(text.trim()) {
-            Ok(value) => {
-                let start = offset + (text.len() - text.trim_start().len());
-                shift(convert(&value, source), start)
-            }
+        let start = path.len() + 1 + (text.len() - text.trim_start().len());
+        let text = text.trim();
+        let value = match DeValue::parse(text) {
+            Ok(value) => shift(convert(&value, source), start),
             Err(_) => Node {
-                value: Value::Text(text.trim().trim_matches('"').into()),
-                place: Place {
-                    source,
-                    span: offset..assignment.len(),
-                },
+                value: Value::Text(text.trim_matches('"').into()),
+                place: place(start..start + text.len()),
             },
         };
         let mut node = &mut *tree;
+        let mut above = Vec::new();
         let mut start = 0;
-        let parts: Vec<&str> = path.trim().split('.').collect();
-        for (i, part) in parts.iter().enumerate() {
-            let place = Place {
-                source,
-                span: start..start + part.len(),
-            };
-            start += part.len() + 1;
-            let last = i + 1 == parts.len();
-            node = match step(node, part, &place, last) {
+        for written in path.split('.') {
+            let part = written.trim();
+            let from = start + (written.len() - written.trim_start().len());
+            let place = place(from..from + part.len());
+            start += written.len() + 1;
+            let is_last = start > path.len();
+            node = match step(node, &above, part, &place, is_last) {
                 Ok(node) => node,
                 Err((message, help)) => {
-                    self.error(place, &message, "nothing is here", help.as_deref());
+                    self.error(place, &message, "nothing is here", &help);
                     return;
                 }
             };
+            above.push(part);
         }
         *node = value;
     }
 
     /// Adds an error.
-    pub fn error(&mut self, place: Place, message: &str, label: &str, help: Option<&str>) {
+    pub fn error(&mut self, place: Place, message: &str, label: &str, help: &str) {
         self.diagnostics.push(Diagnostic {
             severity: Severity::Error,
             place,
             message: message.into(),
             label: label.into(),
-            help: help.map(Into::into),
+            help: help.into(),
         });
     }
 }
 
-/// One step of an override's path into `node`, making tables on the way.
+/// One step of an override's path into `node`, making tables on the way. An error is what is wrong and what would be right.
 fn step<'n>(
     node: &'n mut Node,
+    above: &[&str],
     part: &str,
     place: &Place,
-    last: bool,
-) -> Result<&'n mut Node, (String, Option<String>)> {
+    is_last: bool,
+) -> Result<&'n mut Node, (String, String)> {
+    if part.is_empty() {
+        return Err((
+            "a part of the path is empty".into(),
+            "write it as in --set policy.envelope.floor=500ms".into(),
+        ));
+    }
     if !matches!(node.value, Value::Table(_) | Value::Array(_)) {
         // A short form (`jitter = "none"`) gives way to the long one.
-        node.value = Value::Table(Vec::new());
+        *node = Node {
+            value: Value::Table(Vec::new()),
+            place: place.clone(),
+        };
     }
     match &mut node.value {
         Value::Array(items) => {
-            let names: Vec<String> = items
+            let names: Vec<&str> = items.iter().filter_map(Node::name).collect();
+            let at = items
                 .iter()
-                .filter_map(|i| i.name().map(String::from))
-                .collect();
-            let at = names
-                .iter()
-                .position(|n| n == part)
-                .and_then(|_| items.iter().position(|i| i.name() == Some(part)))
+                .position(|i| i.name() == Some(part))
                 .or_else(|| part.parse().ok().filter(|i| *i < items.len()));
+            let help = match nearest(part, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if !names.is_empty() => format!("there are: {}", names.join(", ")),
+                None if items.is_empty() => "the list is empty".into(),
+                None => format!("its members are counted from 0 to {}", items.len() - 1),
+            };
             match at {
                 Some(i) => Ok(&mut items[i]),
-                None => {
-                    let help = super::diagnostics::nearest(part, names.iter().map(String::as_str))
-                        .map(|n| format!("did you mean `{n}`?"))
-                        .or_else(|| {
-                            (!names.is_empty()).then(|| format!("there are: {}", names.join(", ")))
-                        });
-                    Err((format!("no member of this list is called `{part}`"), help))
-                }
+                None => Err((format!("`{}` has no `{part}`", above.join(".")), help)),
             }
         }
         Value::Table(entries) => {
-            let at = entries
-                .iter()
-                .position(|(k, _)| k.name == part)
-                .unwrap_or_else(|| {
-                    let empty = if last {
-                        Value::Boolean(false)
-                    } else {
-                        Value::Table(Vec::new())
-                    };
-                    entries.push((
-                        Key {
-                            name: part.into(),
-                            place: place.clone(),
-                        },
-                        Node {
-                            value: empty,
-                            place: place.clone(),
-                        },
-                    ));
-                    entries.len() - 1
-                });
+            let at = entries.iter().position(|(k, _)| k.name == part);
+            // A hint or a policy that is not there is a slip, not one more that nobody uses.
+            if let (None, ["hint" | "policy"], false) = (at, above, is_last) {
+                let names: Vec<&str> = entries.iter().map(|(k, _)| k.name.as_str()).collect();
+                let help = match nearest(part, names.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are: {}", names.join(", ")),
+                };
+                return Err((format!("there is no [{}.{part}]", above[0]), help));
+            }
+            let at = at.unwrap_or_else(|| {
+                let key = Key {
+                    name: part.into(),
+                    place: place.clone(),
+                    layer: next_layer(entries),
+                };
+                let made = Node {
+                    value: Value::Table(Vec::new()),
+                    place: place.clone(),
+                };
+                entries.push((key, made));
+                entries.len() - 1
+            });
             Ok(&mut entries[at].1)
         }
         _ => unreachable!("made a table above"),
     }
+}
+
+/// The layer of keys that are laid over these.
+fn next_layer(below: &[(Key, Node)]) -> u32 {
+    below.iter().map(|(k, _)| k.layer + 1).max().unwrap_or(0)
 }
 
 fn canonical(path: &Path) -> PathBuf {
@@ -334,7 +334,9 @@ pub fn merge(base: Node, over: Node) -> Node {
     let place = over.place.clone();
     let value = match (base.value, over.value) {
         (Value::Table(mut base), Value::Table(over)) => {
-            for (key, node) in over {
+            let layer = next_layer(&base);
+            for (mut key, node) in over {
+                key.layer += layer;
                 match base.iter().position(|(k, _)| k.name == key.name) {
                     // What is laid on top goes last, so that in a one-of-many table the last key is the one meant.
                     Some(i) => {
@@ -350,9 +352,12 @@ pub fn merge(base: Node, over: Node) -> Node {
             if over.iter().all(|n| n.name().is_some())
                 && base.iter().all(|n| n.name().is_some()) =>
         {
+            let mut free = vec![true; base.len()];
             for node in over {
-                match base.iter().position(|b| b.name() == node.name()) {
+                // A second member of the same name finds the first one taken, and stays for the checks to see.
+                match (0..free.len()).find(|i| free[*i] && base[*i].name() == node.name()) {
                     Some(i) => {
+                        free[i] = false;
                         let below = base.remove(i);
                         base.insert(i, merge(below, node));
                     }
@@ -412,7 +417,13 @@ fn convert(value: &Spanned<DeValue<'_>>, source: usize) -> Node {
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(i) => Value::Integer(
-            i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).unwrap_or(i128::MAX),
+            i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).unwrap_or(
+                if i.as_str().starts_with('-') {
+                    i128::MIN
+                } else {
+                    i128::MAX
+                },
+            ),
         ),
         DeValue::Float(x) => Value::Float(parse_float(x.as_str())),
         DeValue::Boolean(b) => Value::Boolean(*b),
@@ -439,6 +450,7 @@ fn convert_table(table: &DeTable<'_>, span: std::ops::Range<usize>, source: usiz
                 Key {
                     name: key.get_ref().to_string(),
                     place,
+                    layer: 0,
                 },
                 convert(value, source),
             )

@@ -15,6 +15,9 @@ pub const SECOND: u64 = 1_000_000_000;
 /// The longest duration a file may state: 100 years.
 pub const LONGEST: Duration = Duration(100 * 365 * 24 * 3600 * SECOND);
 
+/// The highest rate a file may state: time is counted in whole nanoseconds.
+pub const HIGHEST_PER_S: f64 = 1e9;
+
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -29,22 +32,28 @@ const UNITS: [(&str, u64); 8] = [
 impl Duration {
     /// Parses `"250ms"`; the error says what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
+        const UNITS_ARE: &str = "the units are ns, us, ms, s, min, h and d, as in \"250ms\"";
         let text = text.trim();
+        if text.starts_with('-') {
+            return Err("a duration is 0 or above, as in \"250ms\"".into());
+        }
         let split = text
             .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
             .unwrap_or(text.len());
         let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());
+        if number.is_empty() {
+            return Err(format!("a duration begins with a number: {UNITS_ARE}"));
+        }
         let Some(&(_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(if unit.is_empty() {
-                "a duration needs a unit: ns, us, ms, s, min, h or d, as in \"250ms\"".into()
+                format!("a duration needs a unit: {UNITS_ARE}")
             } else {
-                "a duration is a number and one of the units ns, us, ms, s, min, h, d, as in \"250ms\""
-                    .into()
+                format!("there is no unit `{unit}`: {UNITS_ARE}")
             });
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
         if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-            return Err("a duration starts with a number, as in \"1.5s\"".into());
+            return Err("a duration begins with one number, as in \"1.5s\"".into());
         }
         let digits = |d: &str| -> Option<u128> {
             if d.is_empty() {
@@ -107,7 +116,7 @@ pub struct Rate {
 impl Rate {
     /// Parses `"40/s"`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let right = "a rate is a number per unit of time: \"40/s\", \"3/min\" or \"1000/h\"";
+        let right = "a rate is a number per unit of time, as in \"40/s\", \"3/min\" or \"1000/h\"";
         let (count, unit) = text.split_once('/').ok_or(right)?;
         let count: f64 = count.trim().replace('_', "").parse().map_err(|_| right)?;
         let per = UNITS
@@ -117,10 +126,14 @@ impl Rate {
         if !(count.is_finite() && count > 0.0) {
             return Err("a rate is finite and above zero, as in \"40/s\"".into());
         }
-        Ok(Rate {
+        let rate = Rate {
             count,
             per: Duration(per.1),
-        })
+        };
+        if rate.per_second() > HIGHEST_PER_S {
+            return Err("a rate is at most one per nanosecond (1000000000/s)".into());
+        }
+        Ok(rate)
     }
 
     /// Events per second.
@@ -191,7 +204,7 @@ mod tests {
     fn rates_have_a_unit_of_time() {
         assert_eq!(Rate::parse("3/min").unwrap().per_second(), 0.05);
         assert_eq!(Rate::parse("40/s").unwrap().to_string(), "40/s");
-        for wrong in ["40", "40/fortnight", "-1/s", "0/s", "nan/s", "/s"] {
+        for wrong in ["40", "40/fortnight", "-1/s", "0/s", "nan/s", "/s", "2/ns"] {
             assert!(Rate::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -118,11 +118,7 @@ impl Field for HintRef {
             Value::Integer(i) => Some(HintRef::Constant(*i as f64)),
             Value::Float(x) => Some(HintRef::Constant(*x)),
             _ => {
-                reader.mismatch(
-                    node,
-                    "a hint",
-                    "write the name of a [hint.NAME] table, or milliseconds such as 5000",
-                );
+                reader.mismatch(node, "a hint", &format!("write {}", Self::example()));
                 None
             }
         }
@@ -132,6 +128,9 @@ impl Field for HintRef {
             HintRef::Name(name) => toml::Value::String(name.clone()),
             HintRef::Constant(x) => toml::Value::Float(*x),
         })
+    }
+    fn example() -> String {
+        "the name of a [hint.NAME] table, or milliseconds such as 5000".into()
     }
     fn schema() -> serde_json::Value {
         json!({ "anyOf": [{ "type": "string", "description": "the name of a [hint.NAME] table" }, { "type": "number", "description": "milliseconds" }] })
@@ -202,9 +201,12 @@ impl Wire {
             .into_iter()
             .filter(|k| node.get(k).is_some())
             .collect();
+        if given.is_empty() && Self::KEYS.iter().any(|k| reader.is_misspelt(k)) {
+            return None;
+        }
         let [key] = given[..] else {
             let found = if given.is_empty() {
-                "none of them is here".into()
+                "found none of them".into()
             } else {
                 format!("found {}", given.join(" and "))
             };
@@ -212,7 +214,7 @@ impl Wire {
                 &node.place,
                 "a hint is one of ms, absent, null, value",
                 found,
-                "as in { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }",
+                "write one, as in { weight = 6, value = 0 } or { weight = 80, ms = { lognormal = { median = 2000, sigma = 0.8 } } }",
             );
             return None;
         };
@@ -236,7 +238,10 @@ impl Wire {
                 reader.error(
                     &value.place,
                     "this can only be true",
-                    "not true",
+                    match value.value {
+                        Value::Boolean(_) => "found false".into(),
+                        _ => format!("found {}", value.kind()),
+                    },
                     format!("write {key} = true, or leave it out"),
                 );
                 None
@@ -270,15 +275,12 @@ impl Wire {
 
 impl Field for HintPart {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let entries = reader.table(node, "write { weight = 1, value = 0 }")?;
+        let entries = reader.table(node, &format!("write {}", Self::example()))?;
         reader.unknown_keys(entries, &["weight", "ms", "absent", "null", "value"]);
-        let weight = match node.get("weight") {
-            Some(value) => reader.within("weight", |reader| Weight::read(value, reader)),
-            None => Some(Weight(1.0)),
-        };
+        let weight = reader.optional(node, "weight");
         let wire = Wire::read(node, reader);
         Some(HintPart {
-            weight: weight?,
+            weight: weight?.unwrap_or(Weight(1.0)),
             wire: wire?,
         })
     }
@@ -287,6 +289,9 @@ impl Field for HintPart {
         table.insert("weight".into(), self.weight.write()?);
         self.wire.write_into(&mut table);
         Some(toml::Value::Table(table))
+    }
+    fn example() -> String {
+        "{ weight = 1, value = 0 }".into()
     }
     fn schema() -> serde_json::Value {
         let mut properties = Wire::properties();
@@ -326,7 +331,7 @@ pub enum StepStart {
 
 impl Field for HintStep {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let entries = reader.table(node, "write { from = \"10s\", value = 30000 }")?;
+        let entries = reader.table(node, &format!("write {}", Self::example()))?;
         reader.unknown_keys(entries, &["from", "ms", "absent", "null", "value"]);
         let from = match node.get("from") {
             Some(at) => reader.within("from", |reader| match &at.value {
@@ -334,7 +339,7 @@ impl Field for HintStep {
                 _ => Weight::read(at, reader).map(|x| StepStart::Number(x.0)),
             }),
             None => {
-                reader.missing(node, "from");
+                reader.missing(node, "from", "\"10s\"");
                 None
             }
         };
@@ -353,6 +358,9 @@ impl Field for HintStep {
         table.insert("from".into(), from);
         self.wire.write_into(&mut table);
         Some(toml::Value::Table(table))
+    }
+    fn example() -> String {
+        "{ from = \"10s\", value = 30000 }".into()
     }
     fn schema() -> serde_json::Value {
         let mut properties = Wire::properties();
@@ -487,6 +495,9 @@ impl Field for Recorded {
     fn write(&self) -> Option<toml::Value> {
         Some(self.0.write())
     }
+    fn example() -> String {
+        Empirical::EXAMPLE.into()
+    }
     fn schema() -> serde_json::Value {
         Empirical::schema()
     }
@@ -571,7 +582,7 @@ record! {
         bounds_conflict: Conflict = Conflict::Error,
         /// Does the ceiling cut the server's terms too, or the host's own only?
         ceiling_covers: Covers = Covers::All,
-        /// Do the bounds hold for the final wait, or only before backoff and jitter?
+        /// The last stage after which the bounds hold.
         bounds: BoundsAt = BoundsAt::Final,
         /// How waits grow while the status is unchanged.
         backoff: Backoff = Backoff::None,
@@ -681,8 +692,10 @@ choice! {
         words {
             /// For the final wait: the envelope's promise.
             "final" => Final,
-            /// Before backoff and jitter only.
+            /// After the backoff; jitter may leave them.
             "before_jitter" => BeforeJitter,
+            /// For the hint or default alone; backoff and jitter may leave them.
+            "before_backoff" => BeforeBackoff,
         }
         tables {}
     }
@@ -1022,40 +1035,27 @@ pub struct Objective {
 
 impl Field for Objective {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let example = "write { metric = \"completion_latency_p99_ms\", max = 3000 }";
-        let entries = reader.table(node, example)?;
+        let entries = reader.table(node, &format!("write {}", Self::example()))?;
         reader.unknown_keys(entries, &["metric", "over", "max", "min"]);
-        let metric = match node.get("metric") {
-            Some(value) => reader.within("metric", |reader| String::read(value, reader)),
-            None => {
-                reader.missing(node, "metric");
-                None
-            }
-        };
-        let over = match node.get("over") {
-            Some(value) => reader.within("over", |reader| String::read(value, reader))?,
-            None => "fleet".into(),
-        };
-        let bound = |key: &str, reader: &mut Reader| match node.get(key) {
-            Some(value) => reader
-                .within(key, |reader| Number::read(value, reader))
-                .map(|n| Some(n.0)),
-            None => Some(None),
-        };
-        let (max, min) = (bound("max", reader), bound("min", reader));
+        let metric = reader.required(node, "metric");
+        let over = reader.optional(node, "over");
+        let max: Option<Option<Number>> = reader.optional(node, "max");
+        let min: Option<Option<Number>> = reader.optional(node, "min");
         let objective = Objective {
             metric: metric?,
-            over,
-            max: max?,
-            min: min?,
+            over: over?.unwrap_or("fleet".into()),
+            max: max?.map(|n| n.0),
+            min: min?.map(|n| n.0),
         };
         if objective.max.is_none() && objective.min.is_none() {
-            reader.error(
-                &node.place,
-                "an objective needs a bound",
-                "neither `max` nor `min`",
-                example,
-            );
+            if !reader.is_misspelt("max") && !reader.is_misspelt("min") {
+                reader.error(
+                    &node.place,
+                    "an objective needs a bound",
+                    "found neither `max` nor `min`",
+                    format!("add one, as in {}", Self::example()),
+                );
+            }
             return None;
         }
         Some(objective)
@@ -1070,6 +1070,9 @@ impl Field for Objective {
             }
         }
         Some(toml::Value::Table(table))
+    }
+    fn example() -> String {
+        "{ metric = \"completion_latency_p99_ms\", max = 3000 }".into()
     }
     fn schema() -> serde_json::Value {
         let properties = json!({
