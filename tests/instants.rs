@@ -347,6 +347,21 @@ fn a_hint_by_load_is_that_of_the_end_of_service_and_knows_of_cancelled_tasks() {
 }
 
 #[test]
+fn a_result_that_a_full_queue_refused_is_missing_from_no_quantile() {
+    // The server serves one request at a time and lets nobody wait. The poll of the second task is in service from 2.5 s to
+    // 2.9 s; in between the first task's result is asked for.
+    let server = "tasks_get = { service = \"400ms\", queue = 0 }\ndelay = \"50ms\"";
+    let tenant = "arrivals = { periodic = { every = \"450ms\", tasks = 2 } }\nduration = \"1s\"";
+    let policy = "default = \"2s\"\nat_end = \"tasks/result\"";
+    let results = run(&scenario("", server, tenant, policy));
+    assert_eq!(value(&results, "completion_latency_count"), 2.0);
+    assert_eq!(value(&results, "requests_tasks_result"), 2.0);
+    assert_eq!(value(&results, "result_latency_count"), 1.0);
+    let p99 = value(&results, "result_latency_p99_ms");
+    assert!(p99.is_nan(), "the upper quantiles are unknown: {p99}");
+}
+
+#[test]
 fn a_loop_that_takes_no_time_is_told_by_name() {
     let fail = |tenant: &str, policy: &str| {
         let scenario = scenario("", "hint = 0", tenant, policy);

@@ -446,6 +446,7 @@ fn conserved(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
         let ends = [Final::Completed, Final::Failed, Final::Cancelled];
         let seen: u64 = ends.iter().map(|f| pair.finals[*f as usize]).sum();
         prop_assert_eq!(pair.completion.count(), seen);
+        prop_assert_eq!(pair.result.count() + pair.results_missing, seen);
         prop_assert!(pair.unseen <= tasks - seen);
         // A hint stands in every answer that is no error and not the end, and in every creation's.
         prop_assert_eq!(pair.hints.iter().sum::<u64>(), tasks + pair.unchanged);

@@ -586,6 +586,8 @@ fn count_hint(pair: &mut PairTally, hint: RawHint) {
     let class = hint.class();
     pair.hints[class as usize] += 1;
     if let RawHint::Number(ms) = hint {
+        // Minus zero becomes zero: which of the two is the least would depend on the order of merging.
+        let ms = ms + 0.0;
         pair.hint_least = pair.hint_least.min(ms);
         pair.hint_greatest = pair.hint_greatest.max(ms);
         if class == HintClass::Sane {

@@ -151,9 +151,9 @@ impl Simulation<'_> {
             let held = served.done + delay(self.model, &task, Purpose::DelayBack, RESULT);
             if held <= self.model.stop {
                 if task.counted {
-                    self.pairs[task.pair as usize]
-                        .result
-                        .record(held - task.end);
+                    let pair = &mut self.pairs[task.pair as usize];
+                    pair.result.record(held - task.end);
+                    pair.results_missing -= 1;
                 }
                 self.tell(slot, held, 7, "result held", String::new);
             }
@@ -167,6 +167,7 @@ impl Simulation<'_> {
         if self.model.observed(at) {
             self.pairs[task.pair as usize].results += 1;
         }
+        self.pairs[task.pair as usize].results_missing += u64::from(task.counted);
         let out = delay(self.model, &task, Purpose::DelayOut, RESULT);
         self.push_task_event(
             slot,

@@ -164,7 +164,8 @@ pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> 
 
     let ms = 1e-6;
     distribution(&mut values, &pair.completion, pair.unseen, ms);
-    distribution(&mut values, &pair.result, pair.unseen, ms);
+    let missing = pair.unseen + pair.results_missing;
+    distribution(&mut values, &pair.result, missing, ms);
     distribution(&mut values, &pair.abort, pair.aborts_unsettled, ms);
     distribution(&mut values, &pair.gap, 0, ms);
     distribution(&mut values, &pair.interval, 0, ms);

@@ -57,6 +57,8 @@ pub struct PairTally {
     pub unchanged: u64,
     /// `tasks/result` sent.
     pub results: u64,
+    /// Results asked for and not held: refused, or on their way when the run stopped.
+    pub results_missing: u64,
     /// `tasks/cancel` sent.
     pub cancels: u64,
     /// Polls sent after the abort.
@@ -123,6 +125,7 @@ impl PairTally {
             seen: 0,
             unchanged: 0,
             results: 0,
+            results_missing: 0,
             cancels: 0,
             leaked: 0,
             hints: [0; HintClass::COUNT],
@@ -173,6 +176,7 @@ impl PairTally {
             (&mut self.seen, other.seen),
             (&mut self.unchanged, other.unchanged),
             (&mut self.results, other.results),
+            (&mut self.results_missing, other.results_missing),
             (&mut self.cancels, other.cancels),
             (&mut self.leaked, other.leaked),
             (&mut self.unseen, other.unseen),
