@@ -296,7 +296,7 @@ impl Policy {
     /// The host's decision after what it saw; `u` is a uniform 64-bit fraction of one for the jitter.
     ///
     /// The wait before the first poll is asked for with [`Saw::Created`], whatever [`FirstPoll`] says.
-    #[inline]
+    #[inline(always)]
     pub fn decide(&self, state: &mut State, saw: Saw, u: u64) -> Decision {
         let (reading, first) = match saw {
             Saw::Created(hint) => {
@@ -368,7 +368,7 @@ impl Policy {
     }
 
     /// Bound, back off, jitter, bound again, timer.
-    #[inline]
+    #[inline(always)]
     fn shape(&self, state: &mut State, base: Nanos, stage: Stage, u: u64) -> Wait {
         let (mut touched, mut cause) = (bit(stage), stage);
         let hinted = matches!(stage, Stage::Hint) && !self.ceiling_cuts_hints;
@@ -393,7 +393,7 @@ impl Policy {
         self.finish(state, [base, bounded, backed], touched, cause, ceiling, u)
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish(
         &self,
         state: &mut State,
@@ -455,7 +455,7 @@ impl Policy {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_answer(&self, state: &mut State, hint: RawHint) -> Reading {
         match self.read {
             ReadAt::EveryAnswer => self.read_every(state, hint),
@@ -473,7 +473,7 @@ impl Policy {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_every(&self, state: &mut State, hint: RawHint) -> Reading {
         let reading = self.classify(state, hint);
         match reading {
@@ -493,7 +493,7 @@ impl Policy {
     }
 
     /// What the rules make of a hint.
-    #[inline]
+    #[inline(always)]
     fn classify(&self, state: &mut State, hint: RawHint) -> Reading {
         if self.role == Role::Ignored {
             return Reading::Value(self.default, Stage::Default);
