@@ -409,7 +409,7 @@ fn conserved(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
         .iter()
         .map(|group| {
             let (pair, server) = summary::merged(*group, &outcome.pairs, &outcome.servers, model);
-            summary::values(&pair, server.as_ref(), model)
+            summary::values(&pair, server.as_deref(), model)
         })
         .collect();
     for (i, name) in names.iter().enumerate().filter(|(_, name)| adds_up(name)) {
