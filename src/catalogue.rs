@@ -81,7 +81,7 @@ pub const DISTRIBUTIONS: [Distribution; 12] = [
 ];
 
 /// Metrics of one value per run, with what they are.
-pub const SCALARS: [(&str, &str); 61] = [
+pub const SCALARS: [(&str, &str); 63] = [
     (
         "tasks_get_rate_mean_per_s",
         "sends of `tasks/get` in [warm-up, horizon) ÷ its length",
@@ -136,7 +136,7 @@ pub const SCALARS: [(&str, &str); 61] = [
     ),
     (
         "useless_share",
-        "share of the seen answers that brought no change",
+        "share of the seen answers that brought no change: the status as it was, or an error",
     ),
     ("leaked_polls", "polls sent after an abort"),
     ("hints_absent", "answers without a hint"),
@@ -167,6 +167,14 @@ pub const SCALARS: [(&str, &str); 61] = [
     (
         "wait_share_first_poll",
         "… a first poll with a time of its own (a first poll at once is no wait)",
+    ),
+    (
+        "wait_touched_default",
+        "share of waits that began with the default, for want of a hint",
+    ),
+    (
+        "wait_touched_bad_hint",
+        "share of waits that began with what a rule put in place of a bad hint",
     ),
     (
         "wait_touched_floor",

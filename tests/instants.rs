@@ -415,3 +415,31 @@ fn the_event_limit_is_met_to_the_event() {
         }
     );
 }
+
+#[test]
+fn bursts_too_short_to_hold_an_arrival_are_told() {
+    let text = r#"
+        [run]
+        horizon = "60s"
+        [[server]]
+        name = "s"
+        [[tenant]]
+        name = "bursty"
+        arrivals = { on_off = { rate = "1/s", on = { uniform = { low = "0s", high = "0s" } }, off = { uniform = { low = "0s", high = "0s" } } } }
+        duration = "1s"
+        servers = { s = 1 }
+        policy = "p"
+        [policy.p]
+    "#;
+    let scenario = pollpace::scenario::parse("bursts", text, &[])
+        .unwrap()
+        .scenario;
+    let error = pollpace::engine::run(
+        &pollpace::model::Model::new(&scenario),
+        0,
+        None,
+        &std::sync::atomic::AtomicBool::new(false),
+    )
+    .unwrap_err();
+    assert!(error.to_string().contains("tenant \"bursty\""), "{error}");
+}

@@ -1828,6 +1828,19 @@ fn bursts_without_length() {
 }
 
 #[test]
+fn too_many_replications() {
+    assert_snapshot!(replaced("replications = 4", "replications = 4000000000"), @r"
+    error: run.replications: too many replications
+     --> fleet.toml:7:16
+      |
+    7 | replications = 4000000000
+      |                ^^^^^^^^^^ found 4000000000
+      |
+      = help: at most 100000; intervals shrink with their square root only
+    ");
+}
+
+#[test]
 fn too_many_tenants() {
     assert_snapshot!(replaced("count = 20", "count = 4000000000"), @r"
     error: tenant.agents.count: too many tenants for one run
@@ -1836,7 +1849,7 @@ fn too_many_tenants() {
     39 | count = 4000000000
        |         ^^^^^^^^^^ 4000000001 over all classes
        |
-       = help: at most 536870912: scale the fleet down, and the results up
+       = help: at most 67108864: scale the fleet down, and the results up
     ");
 }
 
@@ -1877,7 +1890,7 @@ fn too_many_windows() {
     5 | horizon = "36500d"
       |           ^^^^^^^^ 126144000000 windows of 100 ms over all pairs of classes
       |
-      = help: at most 1073741824: make the horizon shorter, or use fewer classes
+      = help: at most 134217728: make the horizon shorter, or use fewer classes
     "#);
 }
 

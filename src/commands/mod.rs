@@ -118,7 +118,12 @@ pub fn main() -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            match error.downcast_ref() {
+                // Its text is a report of its own.
+                Some(LoadError::Rejected(rejected)) => eprintln!("{rejected}"),
+                _ if error.is::<Rejected>() => eprintln!("{error}"),
+                _ => eprintln!("error: {error:#}"),
+            }
             ExitCode::from(code_of(&error))
         }
     }
@@ -144,7 +149,11 @@ fn code_of(error: &anyhow::Error) -> u8 {
             || cause.is::<LoadError>()
             || matches!(
                 cause.downcast_ref(),
-                Some(RunError::NoTime { .. } | RunError::EventLimit { .. })
+                Some(
+                    RunError::NoTime { .. }
+                        | RunError::NoArrival { .. }
+                        | RunError::EventLimit { .. }
+                )
             )
     });
     if wrong_input { WRONG_INPUT } else { FAILED }
@@ -205,9 +214,9 @@ fn progress(total: u64, unit: &str, quiet: bool) -> ProgressBar {
 }
 
 /// A pool of so many threads; all cores where the number is not given.
-fn pool(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
+fn pool(threads: Option<u16>) -> anyhow::Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
+        .num_threads(threads.map_or(0, usize::from))
         .build()
         .context("cannot start threads")
 }

@@ -20,8 +20,8 @@ pub struct RunArgs {
     #[arg(long)]
     replications: Option<u32>,
     /// Threads to use; all cores where left out (the results are the same)
-    #[arg(long)]
-    threads: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,

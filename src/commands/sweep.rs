@@ -20,8 +20,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "DIR", default_value = "output")]
     out: PathBuf,
     /// Threads to use; all cores where left out (the results are the same)
-    #[arg(long)]
-    threads: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
@@ -46,7 +46,7 @@ pub fn main_job() -> anyhow::Result<u8> {
         let loaded = scenario::parse("mixed-fleet.toml (embedded)", EMBEDDED_SCENARIO, overrides)?;
         Ok(loaded.scenario)
     };
-    let grid = Grid::new(file, load)?;
+    let grid = Grid::new("floor-and-ceiling.toml (embedded)", file, load)?;
     let code = sweep(
         &grid,
         "floor-and-ceiling.toml",
@@ -63,7 +63,7 @@ pub fn main_job() -> anyhow::Result<u8> {
 const NEXT: &str = "
 What to try next
   look at the curve                 output/trade-off.svg
-  run the fleet with one pair       pollpace run models/mixed-fleet.toml --set policy.envelope.floor=250ms
+  run the fleet with one pair       pollpace run models/mixed-fleet.toml --set policy.envelope.floor=1s
   see one task, poll by poll        pollpace trace models/mixed-fleet.toml --tenant agents
   try floors and ceilings of yours  edit experiments/floor-and-ceiling.toml; pollpace sweep experiments/floor-and-ceiling.toml
   describe a fleet of yours         copy models/mixed-fleet.toml; pollpace check FILE shows it with all defaults
@@ -73,7 +73,7 @@ fn sweep(
     grid: &Grid,
     name: &str,
     out: &Path,
-    threads: Option<usize>,
+    threads: Option<u16>,
     quiet: bool,
 ) -> anyhow::Result<u8> {
     let provenance = Provenance::new(name, &[], &grid.base);
@@ -100,7 +100,7 @@ fn sweep(
             Ok(())
         })();
         if !quiet {
-            print(report::text(grid, &cells, &provenance).as_bytes())?;
+            print(report::text(grid, &cells, interrupted, &provenance).as_bytes())?;
         }
         written.context("the results could not be kept")?;
         if !quiet {
@@ -109,7 +109,7 @@ fn sweep(
     }
     Ok(match () {
         () if interrupted => INTERRUPTED,
-        () if choose(&cells).is_some() => DONE,
+        () if grid.base.objective.is_empty() || choose(&cells).is_some() => DONE,
         () => NOT_MET,
     })
 }

@@ -12,7 +12,7 @@ use super::{DONE, ScenarioArgs, print, stop_on_interrupt};
 pub struct TraceArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// The so-manieth task created (of the tenant class, where one is given)
+    /// Which task: the Nth created in the run, or the Nth of the tenant class given
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     task: u64,
     /// Only tasks of this tenant class

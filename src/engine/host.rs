@@ -149,6 +149,7 @@ impl Simulation<'_> {
             let pair = &mut self.pairs[task.pair as usize];
             pair.seen += 1;
             pair.unchanged += u64::from(working);
+            pair.errors_seen += u64::from(answer == Answer::Refused);
             if let Answer::Working(hint) = answer {
                 count_hint(pair, hint);
             }

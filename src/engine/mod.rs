@@ -30,6 +30,9 @@ use trace::{Follow, Row, Tracer};
 /// Polls of one task, or tasks of a closed loop, at one instant after which the run is stopped.
 pub const POLLS_AT_ONE_INSTANT: u16 = 10_000;
 
+/// On and off phases in a row without an arrival after which the run is stopped.
+pub const PHASES_WITHOUT_ARRIVAL: u32 = 1_000_000;
+
 /// Why a run stopped before its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
@@ -48,6 +51,17 @@ pub enum RunError {
         server: String,
         /// Policy.
         policy: String,
+        /// When, in seconds.
+        at_s: String,
+    },
+    /// Bursts too short to hold an arrival.
+    #[error(
+        "tenant \"{tenant}\": {PHASES_WITHOUT_ARRIVAL} on and off phases passed without an arrival by the instant {at_s} s; \
+         make `on` and `off` longer, or the rate higher"
+    )]
+    NoArrival {
+        /// Tenant class.
+        tenant: String,
         /// When, in seconds.
         at_s: String,
     },
@@ -348,7 +362,15 @@ impl<'m> Simulation<'m> {
             *gap,
             key.draw(Purpose::Arrival, u64::from(state.created)),
         ));
+        let first_phase = state.phase;
         while at > state.phase_end {
+            if state.phase - first_phase >= PHASES_WITHOUT_ARRIVAL {
+                self.failed = Some(RunError::NoArrival {
+                    tenant: self.model.tenants[class as usize].name.clone(),
+                    at_s: seconds(state.phase_end),
+                });
+                return None;
+            }
             let rest = at - state.phase_end;
             let pause = off.draw(|| key.draw(Purpose::OnOff, 2 * u64::from(state.phase) + 1));
             let start = state.phase_end.saturating_add(pause);

@@ -7,7 +7,7 @@ use crate::policy::{HintClass, RawHint, Stage, Wait};
 pub struct Follow {
     /// Only tasks of this tenant class.
     pub tenant: Option<u16>,
-    /// The so-manieth task created (of that class), from 1.
+    /// The Nth task created (of that class), from 1.
     pub number: u64,
 }
 

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::{Estimate, Verdict};
 use crate::engine::{Outcome, RunError};
+use crate::metrics::alerts::Alert;
 use crate::scenario::fields::{Count, record};
 use crate::scenario::units::Duration;
 use crate::scenario::{self, LoadError, Scenario};
@@ -51,6 +52,8 @@ pub struct Cell {
     pub fleet: Vec<Estimate>,
     /// How the objectives fare.
     pub verdicts: Vec<Verdict>,
+    /// What a planner should look at.
+    pub alerts: Vec<Alert>,
     /// Hash of the cell's scenario.
     pub scenario_hash: u64,
     /// Replications that were finished.
@@ -72,22 +75,49 @@ impl Cell {
         )
     }
 
-    /// Does every objective hold at the unfavourable end of its interval?
+    /// Does every objective hold at the unfavourable end of its interval? Without an objective there is nothing to meet.
     pub fn feasible(&self) -> bool {
-        self.verdicts.iter().all(Verdict::holds_at_the_bound)
+        !self.verdicts.is_empty() && self.missed().is_empty()
+    }
+
+    /// The numbers, from 1, of the objectives that do not hold there.
+    pub fn missed(&self) -> Vec<usize> {
+        let numbered = self.verdicts.iter().enumerate();
+        numbered
+            .filter(|(_, v)| !v.holds_at_the_bound())
+            .map(|(i, _)| i + 1)
+            .collect()
     }
 }
 
 impl Grid {
-    /// Prepares the cells of a grid whose scenario `load` reads with overrides.
+    /// Prepares the cells of the grid `file`, called `name`, whose scenario `load` reads with overrides.
     ///
     /// # Errors
-    /// What is wrong with the scenario, or with it under the grid's bounds.
+    /// What is wrong with the scenario, or with it under the grid's bounds; a grid without a pair.
     pub fn new(
-        file: GridFile,
+        name: &str,
+        mut file: GridFile,
         load: impl Fn(&[String]) -> Result<Scenario, LoadError>,
     ) -> Result<Self, LoadError> {
         let base = load(&[])?;
+        let wrong = |wrong: String| LoadError::Grid {
+            path: name.into(),
+            wrong,
+        };
+        if !base.policy.contains_key(&file.policy) {
+            let known: Vec<&str> = base.policy.keys().map(String::as_str).collect();
+            return Err(wrong(format!(
+                "{} has no policy \"{}\"; its policies are: {}",
+                file.scenario,
+                file.policy,
+                known.join(", ")
+            )));
+        }
+        for bounds in [&mut file.floors, &mut file.ceilings] {
+            bounds.sort();
+            bounds.dedup();
+        }
         let mut cells = Vec::new();
         for ceiling in &file.ceilings {
             for floor in file.floors.iter().filter(|floor| *floor <= ceiling) {
@@ -102,6 +132,9 @@ impl Grid {
                 cells.push((*floor, *ceiling, load(&overrides)?));
             }
         }
+        if cells.is_empty() {
+            return Err(wrong("no floor goes with any ceiling; give floors and ceilings so that some ceiling is not below some floor".into()));
+        }
         Ok(Grid { file, base, cells })
     }
 
@@ -110,13 +143,14 @@ impl Grid {
     /// # Errors
     /// What is wrong with either.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| LoadError::Io {
-            path: path.display().to_string(),
+            path: name.clone(),
             error,
         })?;
-        let file: GridFile = scenario::read(&path.display().to_string(), &text)?;
+        let file: GridFile = scenario::read(&name, &text)?;
         let scenario = path.parent().unwrap_or(Path::new("")).join(&file.scenario);
-        Self::new(file, |overrides| {
+        Self::new(&name, file, |overrides| {
             scenario::load(&scenario, overrides).map(|l| l.scenario)
         })
     }
@@ -148,6 +182,7 @@ impl Grid {
                     ceiling: *ceiling,
                     fleet: results.estimates[0].clone(),
                     verdicts: results.verdicts,
+                    alerts: results.alerts,
                     scenario_hash: scenario.hash(),
                     replications: results.replications.len(),
                 })
@@ -178,17 +213,17 @@ pub fn choose(cells: &[Cell]) -> Option<&Cell> {
     })
 }
 
-/// Where nothing is feasible: for each objective, how many cells miss it, and the value that comes nearest.
+/// Where nothing is feasible: for each objective, how many cells miss it, and its best value.
 pub fn obstacles(cells: &[Cell]) -> Vec<(Verdict, usize)> {
     let objectives = cells.first().map_or(0, |c| c.verdicts.len());
     let mut missed: Vec<(Verdict, usize)> = (0..objectives)
         .filter_map(|i| {
             let all = cells.iter().map(|cell| &cell.verdicts[i]);
             let misses = all.clone().filter(|v| !v.holds_at_the_bound()).count();
-            let nearest = all
+            let best = all
                 .filter(|v| v.estimate.mean.is_some())
                 .min_by(|a, b| a.excess().total_cmp(&b.excess()));
-            let shown = nearest.or(cells.first().map(|c| &c.verdicts[i]))?;
+            let shown = best.or(cells.first().map(|c| &c.verdicts[i]))?;
             (misses > 0).then(|| (shown.clone(), misses))
         })
         .collect();
@@ -240,7 +275,7 @@ mod tests {
         )
         .unwrap();
         let load = |overrides: &[String]| Ok(scenario::parse("test", &text, overrides)?.scenario);
-        let cells = Grid::new(grid, load)
+        let cells = Grid::new("grid", grid, load)
             .unwrap()
             .run(&AtomicBool::new(false), |_| {})
             .unwrap();

@@ -160,7 +160,7 @@ pub fn run(
         .collect();
     let finished = results.replications.len().max(1) as u64;
     let limits = abort_limits_ms(scenario, &model, &groups);
-    results.alerts = alerts(&results.pairs, finished, &model, &limits);
+    results.alerts = alerts(&results.pairs, &results.servers, finished, &model, &limits);
     Ok(results)
 }
 

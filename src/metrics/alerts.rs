@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::histogram::Histogram;
-use super::tally::{PairTally, WINDOW};
+use super::tally::{PairTally, ServerTally, WINDOW};
 use crate::model::Model;
 use crate::policy::{FOREVER, HintClass, Stage};
 
@@ -15,6 +15,13 @@ const OUTLIER_FACTOR: f64 = 100.0;
 const BURST_FACTOR: f64 = 10.0;
 /// … if it holds at least so many polls.
 const BURST_LEAST: u32 = 10;
+
+/// More polls in the second half of the observed interval than in the first, times this, are a rise.
+const RISE_FACTOR: f64 = 1.1;
+/// … if the first half has so many, over all replications.
+const RISE_LEAST: u64 = 1000;
+/// Task stores busier than this are saturated.
+const SATURATED: f64 = 0.9;
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,11 +42,23 @@ pub struct Alert {
     pub message: String,
 }
 
+impl Alert {
+    /// The finding with its place, in a line.
+    pub fn line(&self) -> String {
+        let place = match self.tenant.as_str() {
+            "" => format!("server {}", self.server),
+            tenant => format!("tenant {tenant} on server {}", self.server),
+        };
+        format!("{} ({place}): {}", self.alert, self.message)
+    }
+}
+
 /// The findings of a scenario's runs, from tallies pooled over the replications.
 ///
 /// `abort_limits_ms` has, for each pair of tenant and server class, the strictest objective on its abort latency.
 pub fn alerts(
     pairs: &[PairTally],
+    servers: &[ServerTally],
     replications: u64,
     model: &Model,
     abort_limits_ms: &[Option<f64>],
@@ -135,6 +154,44 @@ pub fn alerts(
                 ),
             );
         }
+        let [early, late] = halves(&pair.windows, model);
+        if early >= RISE_LEAST && late as f64 > RISE_FACTOR * early as f64 {
+            let rise = late as f64 / early as f64;
+            alert(
+                "rate_still_rising",
+                late - early,
+                Some(rise),
+                "second half ÷ first half",
+                format!(
+                    "the second half of the observed interval has {rise:.2} times the polls of the first: the fleet is still filling, so make run.warm_up longer than most tasks last"
+                ),
+            );
+        }
+        let malformed =
+            class(HintClass::Text) + class(HintClass::NonFinite) + class(HintClass::Fractional);
+        if malformed > 0 {
+            alert(
+                "hints_malformed",
+                malformed,
+                None,
+                "",
+                format!("{malformed} hints that are strings, not whole or not finite"),
+            );
+        }
+        if pair.refused > 0 {
+            let share = pair.refused as f64 / (pair.refused + pair.accepted) as f64;
+            alert(
+                "polls_refused",
+                pair.refused,
+                Some(share),
+                "share of the polls",
+                format!(
+                    "{} polls refused with 503 because the queue was full, {:.1} % of all",
+                    pair.refused,
+                    share * 100.0
+                ),
+            );
+        }
         let tight = pair.gap.at_most(TIGHT_NS);
         if tight > 0 {
             let worst = pair.gap.min().map(|ns| ns as f64 / 1e6);
@@ -181,6 +238,25 @@ pub fn alerts(
             );
         }
     }
+    for (tally, server) in servers.iter().zip(&model.servers) {
+        let length = (model.horizon - model.warm_up) as f64;
+        // Pooled over the replications, so are the workers.
+        let utilisation = tally.busy_ns as f64 / (length * tally.workers as f64);
+        if utilisation > SATURATED {
+            found.push(Alert {
+                alert: "store_saturated",
+                tenant: String::new(),
+                server: server.name.clone(),
+                count: u64::from(server.count),
+                worst: Some(utilisation),
+                worst_is: "utilisation",
+                message: format!(
+                    "its task stores are busy {:.0} % of the time",
+                    utilisation * 100.0
+                ),
+            });
+        }
+    }
     found
 }
 
@@ -190,4 +266,20 @@ fn above(h: &Histogram, limit: u64) -> u64 {
         Some(max) if max > limit => h.count() - h.at_most(limit.min((1 << 62) - 1)),
         _ => 0,
     }
+}
+
+/// Polls in the first and in the second half of [warm-up, horizon), by whole windows.
+fn halves(windows: &[u32], model: &Model) -> [u64; 2] {
+    let (first, end) = (
+        (model.warm_up / WINDOW) as usize,
+        (model.horizon / WINDOW) as usize,
+    );
+    let half = (end - first) / 2;
+    let sum = |from: usize| {
+        windows[from..from + half]
+            .iter()
+            .map(|n| u64::from(*n))
+            .sum()
+    };
+    [sum(first), sum(first + half)]
 }

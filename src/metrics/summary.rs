@@ -129,12 +129,14 @@ pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> 
         count(pair.refused),
         count(pair.seen),
         count(pair.sent - pair.seen),
-        share(pair.unchanged, pair.seen),
+        share(pair.unchanged + pair.errors_seen, pair.seen),
         count(pair.leaked),
     ];
     values.extend(pair.hints.iter().map(|n| count(*n)));
     values.extend(Stage::ALL.iter().map(|stage| cause(*stage)));
     values.extend([
+        touched(Stage::Default),
+        touched(Stage::BadHint),
         touched(Stage::Floor),
         touched(Stage::Ceiling),
         touched(Stage::Backoff),

@@ -55,6 +55,8 @@ pub struct PairTally {
     pub seen: u64,
     /// … seen, with the status as it was.
     pub unchanged: u64,
+    /// … seen, being an error.
+    pub errors_seen: u64,
     /// `tasks/result` sent.
     pub results: u64,
     /// Results asked for and not held: refused, or on their way when the run stopped.
@@ -124,6 +126,7 @@ impl PairTally {
             refused: 0,
             seen: 0,
             unchanged: 0,
+            errors_seen: 0,
             results: 0,
             results_missing: 0,
             cancels: 0,
@@ -175,6 +178,7 @@ impl PairTally {
             (&mut self.refused, other.refused),
             (&mut self.seen, other.seen),
             (&mut self.unchanged, other.unchanged),
+            (&mut self.errors_seen, other.errors_seen),
             (&mut self.results, other.results),
             (&mut self.results_missing, other.results_missing),
             (&mut self.cancels, other.cancels),

@@ -22,6 +22,9 @@ pub fn estimate(e: &Estimate) -> String {
 
 /// Two significant digits are enough for an uncertainty.
 fn half_width(x: f64) -> String {
+    if x >= 100.0 {
+        return significant(x.round());
+    }
     let digits = (1.0 - x.abs().log10().floor()).clamp(0.0, 9.0) as usize;
     trim(format!("{x:.digits$}"))
 }

@@ -104,11 +104,29 @@ pub fn figure(grid: &Grid, cells: &[Cell], provenance: &Provenance) -> TradeOff 
     }
 }
 
-/// The table of cells and the recommendation.
-pub fn text(grid: &Grid, cells: &[Cell], provenance: &Provenance) -> String {
-    let mut out = String::new();
-    let _ = writeln!(out, "{}", grid.base.title);
-    let chosen = choose(cells);
+/// The table of cells and the recommendation; none where the grid was interrupted.
+pub fn text(grid: &Grid, cells: &[Cell], interrupted: bool, provenance: &Provenance) -> String {
+    let mut out = format!("{}\n{}\n", grid.base.title, matrix(grid, cells));
+    out.push_str(
+        "each cell: tasks/get rate of the fleet, p99 completion latency; ✓ meets every objective at the unfavourable end of its \
+         interval, ✗ misses those numbered, ▶ is the choice\n\n",
+    );
+    if interrupted {
+        out.push_str("The grid was interrupted: no recommendation from a part of it.\n");
+    } else if grid.base.objective.is_empty() {
+        out.push_str("The scenario has no objectives, so there is nothing to choose by: add [[objective]].\n");
+    } else {
+        match choose(cells) {
+            Some(cell) => recommend(&mut out, grid, cells, cell),
+            None => explain(&mut out, cells),
+        }
+    }
+    let _ = writeln!(out, "\n{}", provenance.line());
+    out
+}
+
+fn matrix(grid: &Grid, cells: &[Cell]) -> comfy_table::Table {
+    let chosen = choose(cells).map(|c| (c.floor, c.ceiling));
     let mut table = plain_table();
     table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     let mut head = vec!["ceiling \\ floor".to_string()];
@@ -123,77 +141,85 @@ pub fn text(grid: &Grid, cells: &[Cell], provenance: &Provenance) -> String {
             let Some(cell) = cell else {
                 return String::new();
             };
-            let is_chosen = chosen.is_some_and(|c| c.floor == *floor && c.ceiling == *ceiling);
-            let mark = if is_chosen {
-                "▶"
+            let mark = if chosen == Some((*floor, *ceiling)) {
+                "▶ ".to_string()
             } else if cell.feasible() {
-                "✓"
+                "✓ ".to_string()
+            } else if cell.verdicts.is_empty() {
+                String::new()
             } else {
-                " "
+                format!(
+                    "✗{} ",
+                    cell.missed()
+                        .iter()
+                        .map(usize::to_string)
+                        .collect::<Vec<_>>()
+                        .join(",")
+                )
             };
             let whole = |metric| {
-                cell.estimate(metric)
-                    .mean
-                    .map_or("–".into(), |x| format::number(Some(x.round())))
+                let mean = cell.estimate(metric).mean;
+                mean.map_or("–".into(), |x| format::number(Some(x.round())))
             };
-            format!("{mark} {}/s\n{} ms", whole(RATE), whole(LATENCY))
+            format!("{mark}{}/s\n{} ms", whole(RATE), whole(LATENCY))
         }));
         table.add_row(row);
     }
     align_numbers(&mut table);
-    let _ = writeln!(out, "{table}");
+    table
+}
+
+fn recommend(out: &mut String, grid: &Grid, cells: &[Cell], cell: &Cell) {
+    let feasible = cells.iter().filter(|c| c.feasible()).count();
+    let (floor, ceiling) = (cell.floor, cell.ceiling);
     let _ = writeln!(
         out,
-        "each cell: tasks/get rate of the fleet, p99 completion latency; ✓ meets every objective at the unfavourable end of its interval, ▶ is the choice\n"
+        "Recommended: floor {floor}, ceiling {ceiling}: the least load (mean tasks/get rate) of the {feasible} cells that meet the objectives"
     );
-    match chosen {
-        Some(cell) => {
-            let _ = writeln!(
-                out,
-                "Recommended: floor {}, ceiling {}: the least load of the {} cells that meet the objectives",
-                cell.floor,
-                cell.ceiling,
-                cells.iter().filter(|c| c.feasible()).count()
-            );
-            let _ = writeln!(
-                out,
-                "  tasks/get rate {} per s, completion latency p50 {} ms, p99 {} ms, abort latency p99 {} ms",
-                format::estimate(&cell.estimate(RATE)),
-                format::estimate(&cell.estimate("completion_latency_p50_ms")),
-                format::estimate(&cell.estimate(LATENCY)),
-                format::estimate(&cell.estimate("abort_latency_p99_ms"))
-            );
-            let _ = writeln!(out, "\n{}", objectives(&cell.verdicts).trim_end());
-            let _ = writeln!(
-                out,
-                "\n[policy.{}]\nfloor = \"{}\"\nceiling = \"{}\"",
-                grid.file.policy, cell.floor, cell.ceiling
-            );
-        }
-        None if cells.is_empty() => out.push_str("No cell was finished.\n"),
-        None => {
-            let _ = writeln!(
-                out,
-                "No floor and ceiling of this grid meets every objective. The obstacles:"
-            );
-            for (verdict, misses) in obstacles(cells) {
-                let bound = verdict.objective.max.or(verdict.objective.min);
-                let _ = writeln!(
-                    out,
-                    "  {} ({}) against {}: missed in {misses} of {} cells; the nearest is {}",
-                    verdict.objective.metric,
-                    verdict.objective.over,
-                    format::number(bound),
-                    cells.len(),
-                    format::estimate(&verdict.estimate)
-                );
-            }
-            let _ = writeln!(
-                out,
-                "Widen the grid, loosen an objective, or give the servers more capacity."
-            );
+    let _ = writeln!(
+        out,
+        "  tasks/get rate {} per s, completion latency p50 {} ms, p99 {} ms, abort latency p99 {} ms",
+        format::estimate(&cell.estimate(RATE)),
+        format::estimate(&cell.estimate("completion_latency_p50_ms")),
+        format::estimate(&cell.estimate(LATENCY)),
+        format::estimate(&cell.estimate("abort_latency_p99_ms"))
+    );
+    let _ = writeln!(out, "\n{}", objectives(&cell.verdicts).trim_end());
+    let _ = writeln!(out, "\n[policy.{}]", grid.file.policy);
+    let default = grid.base.policy.get(&grid.file.policy).map(|p| p.default);
+    if let Some(default) = default.filter(|d| *d < floor || *d > ceiling) {
+        let inside = default.clamp(floor, ceiling);
+        let _ = writeln!(
+            out,
+            "default = \"{inside}\"  # the present {default} lies outside the bounds and never takes effect"
+        );
+    }
+    let _ = writeln!(out, "floor = \"{floor}\"\nceiling = \"{ceiling}\"");
+    if !cell.alerts.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nAlerts at the choice (counts over all {} replications)",
+            cell.replications
+        );
+        for alert in &cell.alerts {
+            let _ = writeln!(out, "  {}", alert.line());
         }
     }
-    let _ = writeln!(out, "\n{}", provenance.line());
-    out
+}
+
+fn explain(out: &mut String, cells: &[Cell]) {
+    out.push_str("No floor and ceiling of this grid meets every objective. The obstacles:\n");
+    for (verdict, misses) in obstacles(cells) {
+        let bound = verdict.objective.max.or(verdict.objective.min);
+        let _ = writeln!(
+            out,
+            "  {} ({}) against {}: missed in {misses} of {} cells; its best value is {}",
+            verdict.objective.metric,
+            verdict.objective.over,
+            format::number(bound),
+            cells.len(),
+            format::estimate(&verdict.estimate)
+        );
+    }
+    out.push_str("Widen the grid, loosen an objective, or give the servers more capacity.\n");
 }

@@ -14,15 +14,17 @@ use super::written::{
 use crate::catalogue;
 
 /// Hosts (members of all tenant classes) that one run can hold.
-pub const MAX_MEMBERS: u64 = 1 << 29;
+pub const MAX_MEMBERS: u64 = 1 << 26;
 /// Servers (of all classes) that one run can hold.
 pub const MAX_SERVERS: u64 = 1 << 20;
 /// Workers (of all servers) that one run can hold.
 pub const MAX_WORKERS: u64 = 1 << 28;
+/// Replications of one scenario: the values of each are kept.
+pub const MAX_REPLICATIONS: u32 = 100_000;
 /// Pairs of tenant class and server class that one run can hold.
 pub const MAX_PAIRS: usize = 4096;
 /// Rate windows (100 ms each, per tenant class and server class) that one run can hold.
-pub const MAX_WINDOWS: u64 = 1 << 30;
+pub const MAX_WINDOWS: u64 = 1 << 27;
 
 /// Reports everything that does not fit.
 pub fn check(scenario: &Scenario, tree: &Node, reader: &mut Reader) {
@@ -152,6 +154,15 @@ impl Check<'_> {
                 "the warm-up leaves nothing to observe",
                 found,
                 "make it shorter than the horizon",
+            );
+        }
+        if scenario.run.replications.0 > MAX_REPLICATIONS {
+            self.error(
+                reader,
+                "run.replications",
+                "too many replications",
+                format!("found {}", scenario.run.replications.0),
+                format!("at most {MAX_REPLICATIONS}; intervals shrink with their square root only"),
             );
         }
         let sizes = |key, sizes: &mut dyn Iterator<Item = (&str, u64)>| -> (u64, String) {

@@ -147,7 +147,7 @@ impl Reader {
         if self.is_misspelt(key) {
             return;
         }
-        let right = if self.path.is_empty() {
+        let right = if self.path.is_empty() && example.starts_with('{') {
             let keys = example.trim_matches(['{', ' ', '}']);
             format!("add [{key}] with {keys}")
         } else {

@@ -45,6 +45,14 @@ pub enum LoadError {
     /// It was read and is wrong.
     #[error(transparent)]
     Rejected(#[from] Rejected),
+    /// A grid that does not fit its scenario.
+    #[error("{path}: {wrong}")]
+    Grid {
+        /// The grid's file.
+        path: String,
+        /// What is wrong, and what would be right.
+        wrong: String,
+    },
 }
 
 /// Reads a scenario file and lays `overrides` (`path=value`) on top.
@@ -193,25 +201,32 @@ impl Scenario {
         hash.0
     }
 
-    /// The JSON Schema (draft 2020-12) of a scenario file.
+    /// The JSON Schema (draft 2020-12) of a scenario file. A file that `extends` another may leave out what the other has.
     pub fn json_schema() -> serde_json::Value {
-        let serde_json::Value::Object(mut body) = <Scenario as Field>::schema() else {
-            unreachable!("a record")
-        };
-        if let Some(properties) = body.get_mut("properties").and_then(|p| p.as_object_mut()) {
-            let extends = serde_json::json!({ "type": "string", "description": "take over another file and override it" });
-            properties.insert("extends".into(), extends);
+        let mut whole = <Scenario as Field>::schema();
+        let extends = serde_json::json!({ "type": "string", "description": "take over another file and override it" });
+        whole["properties"]["extends"] = extends;
+        let mut part = whole.clone();
+        forget_required(&mut part);
+        serde_json::json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "pollpace scenario",
+            "if": { "type": "object", "required": ["extends"] },
+            "then": part,
+            "else": whole,
+        })
+    }
+}
+
+/// Drops every `required`.
+fn forget_required(schema: &mut serde_json::Value) {
+    match schema {
+        serde_json::Value::Object(map) => {
+            map.retain(|key, value| key != "required" || !value.is_array());
+            map.values_mut().for_each(forget_required);
         }
-        // A file that extends another may leave out what the other has.
-        body.remove("required");
-        let mut schema = serde_json::Map::new();
-        schema.insert(
-            "$schema".into(),
-            "https://json-schema.org/draft/2020-12/schema".into(),
-        );
-        schema.insert("title".into(), "pollpace scenario".into());
-        schema.append(&mut body);
-        serde_json::Value::Object(schema)
+        serde_json::Value::Array(items) => items.iter_mut().for_each(forget_required),
+        _ => {}
     }
 }
 
