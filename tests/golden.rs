@@ -217,5 +217,5 @@ fn bursts_and_aborts() {
         tenant("slicing", "{ sliced = \"250ms\" }"),
         tenant("deaf", "\"ignored\""),
     );
-    golden(&text, 699, 0x88a4_eaf4_fa63_16fa);
+    golden(&text, 649, 0x360f_45a6_188a_bf23);
 }

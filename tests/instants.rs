@@ -249,7 +249,7 @@ fn an_abort_inside_a_service_settles_at_once_at_any_server() {
         );
         let cancelled = rows(&scenario)
             .into_iter()
-            .find(|row| row.event == "cancelled");
+            .find(|row| row.event == "terminal" && row.note == "cancelled");
         assert_eq!(cancelled.map(|row| row.at / MS), Some(5800), "{more}");
         let results = run(&scenario);
         assert_eq!(value(&results, "abort_latency_max_ms"), 0.0, "{more}");
@@ -442,4 +442,106 @@ fn bursts_too_short_to_hold_an_arrival_are_told() {
     )
     .unwrap_err();
     assert!(error.to_string().contains("tenant \"bursty\""), "{error}");
+}
+
+#[test]
+fn a_host_that_was_shut_down_asks_for_nothing_more() {
+    let text = |arrivals: &str| {
+        format!(
+            r#"
+        [run]
+        horizon = "60s"
+        replications = 1
+        [[server]]
+        name = "s"
+        [[tenant]]
+        name = "t"
+        arrivals = {arrivals}
+        duration = "45s"
+        creation_delay = "200ms"
+        servers = {{ s = 1 }}
+        abort = {{ shutdown_at = "30s" }}
+        policy = "p"
+        [policy.p]
+    "#
+        )
+    };
+    for (arrivals, tasks) in [
+        ("{ closed_loop = { tasks = 1 } }", 1.0),
+        ("{ periodic = { every = \"10s\", phase = \"9.9s\" } }", 3.0),
+    ] {
+        let scenario = pollpace::scenario::parse("shutdown", &text(arrivals), &[])
+            .unwrap()
+            .scenario;
+        let results = run(&scenario);
+        // The third of the periodic ones is asked for at 29.9 s and held at 30.1 s: it is aborted when its id is held.
+        assert_eq!(
+            (value(&results, "tasks"), value(&results, "aborts")),
+            (tasks, tasks),
+            "{arrivals}"
+        );
+        assert_eq!(value(&results, "abort_latency_max_ms"), 0.0, "{arrivals}");
+    }
+}
+
+#[test]
+fn a_queued_task_that_ends_after_its_host_gave_up_is_unseen() {
+    for (drain, horizon, unseen) in [
+        ("none", "12s", 2.0),
+        ("none", "30s", 3.0),
+        ("all", "30s", 3.0),
+    ] {
+        let text = format!(
+            r#"
+        [run]
+        horizon = "{horizon}"
+        drain = "{drain}"
+        replications = 1
+        [[server]]
+        name = "s"
+        executes = 1
+        [[tenant]]
+        name = "t"
+        arrivals = {{ at_once = {{ tasks = 3 }} }}
+        duration = "5s"
+        servers = {{ s = 1 }}
+        policy = "p"
+        [policy.p]
+        give_up_after = "2s"
+    "#
+        );
+        let scenario = pollpace::scenario::parse("queued", &text, &[])
+            .unwrap()
+            .scenario;
+        assert_eq!(
+            value(&run(&scenario), "tasks_unseen"),
+            unseen,
+            "{drain} {horizon}"
+        );
+    }
+}
+
+#[test]
+fn a_late_timer_does_not_move_the_grid_of_a_fixed_rate() {
+    let text = r#"
+        [run]
+        horizon = "60s"
+        replications = 1
+        [[server]]
+        name = "s"
+        [[tenant]]
+        name = "t"
+        arrivals = { at_once = { tasks = 1 } }
+        duration = "4.5s"
+        servers = { s = 1 }
+        policy = "p"
+        [policy.p]
+        pace = "fixed_rate"
+        timer = { overhead = "10ms" }
+    "#;
+    let scenario = pollpace::scenario::parse("grid", text, &[])
+        .unwrap()
+        .scenario;
+    let sent: Vec<u64> = polls(&scenario).iter().map(|(sent, _, _)| *sent).collect();
+    assert_eq!(sent, [1010, 2010, 3010, 4010, 5010]);
 }

@@ -19,6 +19,11 @@ impl Simulation<'_> {
         let model = self.model;
         let (class, member) = (event.class, event.slot);
         let tenant = &model.tenants[class as usize];
+        let shutdown = tenant.abort.as_ref().and_then(|a| a.shutdown_at);
+        if shutdown.is_some_and(|at| at <= event.time) {
+            // A host that was shut down asks for nothing more.
+            return;
+        }
         let ordinal = self.members[member as usize].created;
         self.members[member as usize].created += 1;
         self.push_next_arrival(class, member, event.time);
@@ -85,7 +90,7 @@ impl Simulation<'_> {
         if model.observed(created) {
             count_hint(&mut self.pairs[pair as usize], hint);
         }
-        self.decide(slot, created, Saw::Created(hint), hint);
+        self.decide(slot, created, Saw::Created(hint), Some(hint));
     }
 
     /// How the task ends at the server.
@@ -112,8 +117,9 @@ impl Simulation<'_> {
         {
             at = created.saturating_add(after.draw(|| key.draw(Purpose::AbortTime, 0)));
         }
-        if let Some(shutdown) = abort.shutdown_at.filter(|s| *s >= created) {
-            at = at.min(shutdown);
+        if let Some(shutdown) = abort.shutdown_at {
+            // A creation in flight at the shutdown is aborted when its id is held.
+            at = at.min(shutdown.max(created));
         }
         at.min(
             abort
@@ -156,8 +162,8 @@ impl Simulation<'_> {
         }
         let (saw, hint, status) = match answer {
             Answer::Ended => return self.end_seen(slot, seen),
-            Answer::Working(hint) => (Saw::Unchanged(hint), hint, "working"),
-            Answer::Refused => (Saw::Error, RawHint::Absent, "503"),
+            Answer::Working(hint) => (Saw::Unchanged(hint), Some(hint), "working"),
+            Answer::Refused => (Saw::Error, None, "503"),
         };
         let waited_for = aborted && policy(model, task.class).manner != WaitManner::Ignored;
         self.tell_poll(slot, Some(seen), status);
@@ -182,7 +188,7 @@ impl Simulation<'_> {
 
     /// The policy decides at `at`, and the next poll is sent or the loop ends.
     #[inline]
-    fn decide(&mut self, slot: u32, at: u64, saw: Saw, hint: RawHint) {
+    fn decide(&mut self, slot: u32, at: u64, saw: Saw, hint: Option<RawHint>) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         let policy = policy(model, task.class);
@@ -216,24 +222,20 @@ impl Simulation<'_> {
                 if task.traced {
                     self.tell_wait(slot, at, hint, wait);
                 }
-                let sleep = if at_once {
-                    0
-                } else {
-                    wait.wait.saturating_add(policy.timer.overhead)
-                };
-                self.wait(slot, at, policy, sleep);
+                let late = if at_once { 0 } else { policy.timer.overhead };
+                self.wait(slot, at, policy, wait.wait, late);
             }
         }
     }
 
     /// The host sleeps from `from` on, and polls unless the loop ends before.
     #[inline]
-    fn wait(&mut self, slot: u32, from: u64, policy: &Policy, sleep: u64) {
+    fn wait(&mut self, slot: u32, from: u64, policy: &Policy, wait: u64, late: u64) {
         let task = &self.slab.tasks[slot as usize];
         let (next, tick) = match policy.fixed_delay {
-            _ if sleep >= FOREVER => (u64::MAX, 0),
-            true => (from.saturating_add(sleep), 0),
-            false => next_tick(task.tick, from, sleep),
+            _ if wait >= FOREVER => (u64::MAX, 0),
+            true => (from.saturating_add(wait).saturating_add(late), 0),
+            false => next_tick(task.tick, from, wait, late),
         };
         let deadline = match policy.give_up_after {
             FOREVER.. => u64::MAX,
@@ -351,11 +353,6 @@ impl Simulation<'_> {
                 pair.result.record(seen - task.end);
             }
         }
-        if !model.servers[task.server_class as usize].limits_execution() {
-            self.tell(slot, task.end, 0, "terminal", || {
-                task.outcome.status().into()
-            });
-        }
         self.tell_poll(slot, Some(seen), task.outcome.status());
         self.end_loop(
             slot,
@@ -415,13 +412,24 @@ impl Simulation<'_> {
             pair.polls_per_task.record(u64::from(task.polls));
             pair.streak.record(u64::from(task.streak));
             // A task whose server has not yet said when it ends will end unseen as well.
-            pair.unseen +=
-                u64::from(wanted && !seen && (task.end <= model.stop || model.stop == u64::MAX));
+            let unseen = !seen && task.abort >= at && wanted;
+            // Where the server has not yet said when the task ends, it is counted when it does.
+            self.slab.tasks[slot as usize].ends_unseen = unseen && task.end == u64::MAX;
+            pair.unseen += u64::from(unseen && task.end <= model.stop && task.end != u64::MAX);
             if task.abort < at {
                 tally_abort(pair, &task, (at != u64::MAX).then_some(at));
             } else if !wanted {
                 tally_abort(pair, &task, Some(at));
             }
+        }
+        if !model.servers[task.server_class as usize].limits_execution() && how != Final::CancelSent
+        {
+            self.tell(slot, task.end, 0, "terminal", || {
+                task.outcome.status().into()
+            });
+        }
+        if task.abort < at && wanted {
+            self.tell(slot, task.abort, 5, "abort", || "nobody looked".into());
         }
         if at != u64::MAX {
             self.tell(slot, at, 8, "settled", || final_text(how).into());
@@ -465,6 +473,11 @@ impl Simulation<'_> {
                 pair.unseen += u64::from(task.end <= stop);
             }
         }
+        if task.abort <= stop {
+            self.tell(slot, task.abort, 5, "abort", || {
+                "not settled when the run stopped".into()
+            });
+        }
         self.tell(slot, stop, 9, "stopped", || {
             "the run stopped while it was polled".into()
         });
@@ -507,7 +520,7 @@ impl Simulation<'_> {
     }
 
     #[inline]
-    fn tell_poll(&mut self, slot: u32, seen: Option<u64>, status: &'static str) {
+    pub(super) fn tell_poll(&mut self, slot: u32, seen: Option<u64>, status: &'static str) {
         if self.tracer.is_some() && self.slab.tasks[slot as usize].traced {
             self.tell_poll_now(slot, seen, status);
         }
@@ -531,7 +544,7 @@ impl Simulation<'_> {
 
     /// Adds a wait to the row of the poll it follows, or to the creation's.
     #[cold]
-    fn tell_wait(&mut self, slot: u32, at: u64, hint: RawHint, wait: Wait) {
+    fn tell_wait(&mut self, slot: u32, at: u64, hint: Option<RawHint>, wait: Wait) {
         let polled = self.slab.tasks[slot as usize].polls > 0;
         let Some(tracer) = &mut self.tracer else {
             return;
@@ -599,10 +612,12 @@ fn count_hint(pair: &mut PairTally, hint: RawHint) {
 
 /// The next tick of a loop at a fixed rate, and the tick it counts from: the tick that fell due while a poll was in flight fires
 /// at once, further ones are dropped.
-fn next_tick(last: u64, from: u64, every: u64) -> (u64, u64) {
+fn next_tick(last: u64, from: u64, every: u64, late: u64) -> (u64, u64) {
     let due = last.saturating_add(every);
     if due >= from || every == 0 {
-        return (due.max(from), due.max(from));
+        let due = due.max(from);
+        // The timer fires late, but the grid does not move.
+        return (due.saturating_add(late), due);
     }
     (from, from - (from - last) % every)
 }

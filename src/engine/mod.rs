@@ -264,7 +264,12 @@ impl<'m> Simulation<'m> {
     /// Tallies what was still going on, and gives the results away.
     fn finish(mut self, replication: u32) -> Outcome {
         while let Some(event) = self.queue.pop() {
-            self.totals.in_flight += u64::from(matches!(event.kind, Kind::Poll | Kind::Served));
+            if matches!(event.kind, Kind::Poll | Kind::Served) {
+                self.totals.in_flight += 1;
+                if !self.slab.tasks[event.slot as usize].settled {
+                    self.tell_poll(event.slot, None, "in flight");
+                }
+            }
         }
         for slot in 0..self.slab.tasks.len() {
             let task = &self.slab.tasks[slot];
@@ -272,7 +277,8 @@ impl<'m> Simulation<'m> {
                 self.leave_running(slot as u32);
             }
         }
-        self.pairs.iter_mut().for_each(PairTally::fold);
+        let warm_up = self.model.warm_up;
+        self.pairs.iter_mut().for_each(|pair| pair.fold(warm_up));
         let story = self.tracer.take().map(|tracer| {
             let mut rows = tracer.rows;
             rows.retain(|row| row.at <= self.model.stop);

@@ -55,10 +55,12 @@ pub enum Step {
     Reads = 1,
     /// Requests arrive at a server.
     Arrives = 2,
-    /// Answers are seen.
+    /// Answers are seen. A `tasks/result` that takes no time to its server arrives in this step.
     Seen = 3,
     /// Timers fire and polls are sent. A poll that takes no time to its server arrives in this step.
     Sends = 4,
+    /// Callers abort. A `tasks/cancel` that takes no time arrives in this step.
+    Aborts = 5,
 }
 
 /// The order of events within an instant: step, then member (classes by name), then task.

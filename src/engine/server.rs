@@ -51,15 +51,17 @@ impl Simulation<'_> {
         let service = class
             .service
             .draw(|| task.key.draw(Purpose::Service, index));
-        let Some(served) = self.serve(slot, service) else {
-            self.pairs[pair].refused += u64::from(observed);
-            let back = delay(
-                model,
-                &self.slab.tasks[slot as usize],
-                Purpose::DelayBack,
-                index,
-            );
-            return self.answer_comes(slot, self.now + back, Answer::Refused);
+        let served = match self.serve(slot, service) {
+            Ok(served) => served,
+            Err(found) => {
+                if observed {
+                    self.pairs[pair].refused += 1;
+                    self.pairs[pair].queue_length.record(found);
+                }
+                let task = &self.slab.tasks[slot as usize];
+                let back = delay(model, task, Purpose::DelayBack, index);
+                return self.answer_comes(slot, self.now + back, Answer::Refused);
+            }
         };
         if observed {
             let pair = &mut self.pairs[pair];
@@ -128,9 +130,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// Hands a request to the task's server.
+    /// Hands a request to the task's server; refused, it gives how many it found waiting.
     #[inline]
-    fn serve(&mut self, slot: u32, service: u64) -> Option<Served> {
+    fn serve(&mut self, slot: u32, service: u64) -> Result<Served, u64> {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
         let limit = model.servers[task.server_class as usize].queue_limit;
@@ -141,13 +143,13 @@ impl Simulation<'_> {
             tally.waiting_ns += u128::from(model.observed_part(self.now, served.start));
             spread(&mut tally.waiting, self.now, served.start);
         }
-        Some(served)
+        Ok(served)
     }
 
     /// A request for the result: through the same queue, no poll.
     pub(super) fn result_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        if let Some(served) = self.serve(slot, service(self.model, &task, RESULT)) {
+        if let Ok(served) = self.serve(slot, service(self.model, &task, RESULT)) {
             let held = served.done + delay(self.model, &task, Purpose::DelayBack, RESULT);
             if held <= self.model.stop {
                 if task.counted {
@@ -172,7 +174,7 @@ impl Simulation<'_> {
         self.push_task_event(
             slot,
             at + out,
-            if out == 0 { Step::Sends } else { Step::Arrives },
+            if out == 0 { Step::Seen } else { Step::Arrives },
             Kind::Result,
         );
     }
@@ -187,7 +189,11 @@ impl Simulation<'_> {
         self.push_task_event(
             slot,
             at + out,
-            if out == 0 { Step::Sends } else { Step::Arrives },
+            if out == 0 {
+                Step::Aborts
+            } else {
+                Step::Arrives
+            },
             Kind::Cancel,
         );
     }
@@ -196,16 +202,22 @@ impl Simulation<'_> {
     pub(super) fn cancel_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         match self.serve(slot, service(self.model, &task, CANCEL)) {
-            Some(served) if self.model.servers[task.server_class as usize].limits_execution() => {
+            Ok(served) if self.model.servers[task.server_class as usize].limits_execution() => {
                 self.push_task_event(slot, served.done, Step::Reads, Kind::Cancelled);
             }
-            Some(served) if task.end > served.done => {
+            Ok(served) if task.end > served.done => {
                 if let HintSource::ByLoad(_) = self.model.servers[task.server_class as usize].hint {
                     self.stations[task.server as usize].end_early(task.end, served.done);
                 }
                 let task = &mut self.slab.tasks[slot as usize];
                 (task.end, task.outcome) = (served.done, Outcome::Cancelled);
-                self.tell(slot, served.done, 0, "cancelled", String::new);
+                self.tell(slot, served.done, 0, "terminal", || "cancelled".into());
+            }
+            // It had ended before, or the request was refused and it goes on.
+            _ if !self.model.servers[task.server_class as usize].limits_execution() => {
+                self.tell(slot, task.end, 0, "terminal", || {
+                    task.outcome.status().into()
+                });
             }
             _ => {}
         }
@@ -240,6 +252,7 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         // A task that was cancelled before has another end, and has given its place away already.
         if task.end == self.now {
+            self.pairs[task.pair as usize].unseen += u64::from(task.ends_unseen);
             self.tell(slot, self.now, 0, "terminal", || {
                 task.outcome.status().into()
             });
@@ -255,7 +268,7 @@ impl Simulation<'_> {
             let waiting = task.end == u64::MAX;
             let mine = &mut self.slab.tasks[slot as usize];
             (mine.end, mine.outcome) = (self.now, Outcome::Cancelled);
-            self.tell(slot, self.now, 0, "cancelled", String::new);
+            self.tell(slot, self.now, 0, "terminal", || "cancelled".into());
             if waiting {
                 let station = &mut self.stations[task.server as usize];
                 station.unfinished -= 1;

@@ -52,9 +52,9 @@ impl Station {
         }
     }
 
-    /// A request comes at `now`. `None` where more than `limit` would wait.
+    /// A request comes at `now`. Refused where more than `limit` would wait: then it gives how many it found.
     #[inline]
-    pub fn serve(&mut self, now: u64, service: u64, limit: u64) -> Option<Served> {
+    pub fn serve(&mut self, now: u64, service: u64, limit: u64) -> Result<Served, u64> {
         let free = match self.workers.peek() {
             None => self.free,
             Some(Reverse(free)) => *free,
@@ -63,7 +63,7 @@ impl Station {
             // Idle: nobody waits.
             self.starts.clear();
             self.occupy(now + service);
-            return Some(Served {
+            return Ok(Served {
                 start: now,
                 done: now + service,
                 found: 0,
@@ -74,11 +74,11 @@ impl Station {
         }
         let found = self.starts.len() as u64;
         if found >= limit {
-            return None;
+            return Err(found);
         }
         self.starts.push_back(free);
         self.occupy(free + service);
-        Some(Served {
+        Ok(Served {
             start: free,
             done: free + service,
             found,
@@ -125,13 +125,13 @@ mod tests {
     fn requests_of_one_instant_queue_up() {
         let mut station = Station::new(1);
         let done: Vec<_> = (0..4)
-            .filter_map(|_| station.serve(10, 5, u64::MAX))
+            .filter_map(|_| station.serve(10, 5, u64::MAX).ok())
             .map(|s| (s.start, s.done, s.found))
             .collect();
         assert_eq!(done, [(10, 15, 0), (15, 20, 0), (20, 25, 1), (25, 30, 2)]);
         assert_eq!(
             station.serve(20, 5, u64::MAX).map(|s| s.found),
-            Some(1),
+            Ok(1),
             "the third has started"
         );
     }
@@ -140,7 +140,7 @@ mod tests {
     fn two_workers_serve_two_at_a_time() {
         let mut station = Station::new(2);
         let starts: Vec<_> = (0..4)
-            .filter_map(|_| station.serve(0, 5, u64::MAX))
+            .filter_map(|_| station.serve(0, 5, u64::MAX).ok())
             .map(|s| s.start)
             .collect();
         assert_eq!(starts, [0, 0, 5, 5]);
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn a_full_queue_refuses() {
         let mut station = Station::new(1);
-        let taken: Vec<bool> = (0..4).map(|_| station.serve(0, 5, 2).is_some()).collect();
+        let taken: Vec<bool> = (0..4).map(|_| station.serve(0, 5, 2).is_ok()).collect();
         assert_eq!(taken, [true, true, true, false]);
-        assert!(station.serve(5, 5, 2).is_some(), "one has left the queue");
+        assert!(station.serve(5, 5, 2).is_ok(), "one has left the queue");
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Task {
     pub counted: bool,
     /// Its story is being told.
     pub traced: bool,
+    /// It ends unseen by a host that wanted it, at an instant not yet known.
+    pub ends_unseen: bool,
     /// Its slot is in use.
     pub alive: bool,
 }
@@ -97,6 +99,7 @@ impl Task {
             settled: false,
             counted: false,
             traced: false,
+            ends_unseen: false,
             alive: true,
         }
     }

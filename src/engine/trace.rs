@@ -44,8 +44,8 @@ pub struct PollRow {
 /// A wait, stage by stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WaitRow {
-    /// The hint that was read.
-    pub hint: RawHint,
+    /// The hint in the answer; `None` where it was an error.
+    pub hint: Option<RawHint>,
     /// What each stage made of it.
     pub wait: Wait,
 }
@@ -54,27 +54,27 @@ impl WaitRow {
     /// The hint as on the wire.
     pub fn hint_text(&self) -> String {
         match self.hint {
-            RawHint::Absent => String::new(),
-            RawHint::Null => "null".into(),
-            RawHint::Number(ms) => format!("{ms}"),
-            RawHint::Text(number) if number.is_nan() => "text".into(),
-            RawHint::Text(number) => format!("\"{number}\""),
+            None | Some(RawHint::Absent) => String::new(),
+            Some(RawHint::Null) => "null".into(),
+            Some(RawHint::Number(ms)) => format!("{ms}"),
+            Some(RawHint::Text(number)) if number.is_nan() => "text".into(),
+            Some(RawHint::Text(number)) => format!("\"{number}\""),
         }
     }
 
     /// Its class.
-    pub fn class(&self) -> HintClass {
-        self.hint.class()
+    pub fn class(&self) -> Option<HintClass> {
+        self.hint.map(RawHint::class)
     }
 
-    /// The stages that changed the wait, in words.
+    /// The stages that changed the wait, in words, in the order of their names here; `cause` says which was last.
     pub fn stages(&self) -> String {
         let names: Vec<&str> = Stage::ALL
             .iter()
             .filter(|s| self.wait.touched >> **s as u8 & 1 == 1)
             .map(|s| s.name())
             .collect();
-        names.join(" > ")
+        names.join(" + ")
     }
 }
 

@@ -231,31 +231,6 @@ pub fn obstacles(cells: &[Cell]) -> Vec<(Verdict, usize)> {
     missed
 }
 
-impl Verdict {
-    /// Does the objective hold at the unfavourable end of the interval (at the mean where there is none)?
-    pub fn holds_at_the_bound(&self) -> bool {
-        self.met && self.excess() <= 0.0
-    }
-
-    /// By how much the unfavourable end lies outside the bounds; at most 0 where it lies inside.
-    pub fn excess(&self) -> f64 {
-        let e = &self.estimate;
-        let (low, high) = (e.lo.or(e.mean), e.hi.or(e.mean));
-        let above = self
-            .objective
-            .max
-            .map(|max| high.map_or(f64::INFINITY, |high| high - max));
-        let below = self
-            .objective
-            .min
-            .map(|min| low.map_or(f64::INFINITY, |low| min - low));
-        above
-            .into_iter()
-            .chain(below)
-            .fold(f64::NEG_INFINITY, f64::max)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -66,6 +66,31 @@ pub struct Verdict {
     pub met: bool,
 }
 
+impl Verdict {
+    /// Does the objective hold at the unfavourable end of the interval (at the mean where there is none)?
+    pub fn holds_at_the_bound(&self) -> bool {
+        self.met && self.excess() <= 0.0
+    }
+
+    /// By how much the unfavourable end lies outside the bounds; at most 0 where it lies inside.
+    pub fn excess(&self) -> f64 {
+        let e = &self.estimate;
+        let (low, high) = (e.lo.or(e.mean), e.hi.or(e.mean));
+        let above = self
+            .objective
+            .max
+            .map(|max| high.map_or(f64::INFINITY, |high| high - max));
+        let below = self
+            .objective
+            .min
+            .map(|min| low.map_or(f64::INFINITY, |low| min - low));
+        above
+            .into_iter()
+            .chain(below)
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+}
+
 /// Wrapping sum of the fingerprints: one number for all replications.
 pub fn fingerprint(replications: &[Replication]) -> u64 {
     replications
@@ -170,7 +195,7 @@ fn abort_limits_ms(scenario: &Scenario, model: &Model, groups: &[Group]) -> Vec<
     let objectives: Vec<(Group, f64)> = scenario
         .objective
         .iter()
-        .filter(|o| o.metric.starts_with("abort_latency"))
+        .filter(|o| o.metric.starts_with("abort_latency") && o.metric.ends_with("_ms"))
         .filter_map(|o| {
             let group = groups.iter().find(|g| g.name(model) == o.over)?;
             Some((*group, o.max?))

@@ -3,19 +3,14 @@
 use serde::Serialize;
 
 use super::histogram::Histogram;
-use super::tally::{PairTally, ServerTally, WINDOW};
+use super::tally::{BURST_FACTOR, PairTally, ServerTally, WINDOW};
 use crate::model::Model;
-use crate::policy::{FOREVER, HintClass, Stage};
+use crate::policy::{FOREVER, HintClass, Policy, Stage};
 
-/// Gaps below this are a near-tight loop, unless two round trips are longer.
+/// Gaps up to this are a near-tight loop.
 const TIGHT_NS: u64 = 20_000_000;
 /// A sane hint this many times the median is an outlier.
 const OUTLIER_FACTOR: f64 = 100.0;
-/// A 100 ms window this many times the mean is a burst.
-const BURST_FACTOR: f64 = 10.0;
-/// … if it holds at least so many polls.
-const BURST_LEAST: u32 = 10;
-
 /// More polls in the second half of the observed interval than in the first, times this, are a rise.
 const RISE_FACTOR: f64 = 1.1;
 /// … if the first half has so many, over all replications.
@@ -68,196 +63,226 @@ pub fn alerts(
         let tenant = &model.tenants[i / model.servers.len()];
         let server = &model.servers[i % model.servers.len()];
         let policy = &model.policies[tenant.policy];
-        let mut alert = |alert, count, worst, worst_is, message| {
-            let (tenant, server) = (tenant.name.clone(), server.name.clone());
-            found.push(Alert {
-                alert,
-                tenant,
-                server,
-                count,
-                worst,
-                worst_is,
-                message,
-            });
-        };
-        let class = |c: HintClass| pair.hints[c as usize];
-
-        let bad = class(HintClass::Zero) + class(HintClass::Negative);
-        if bad > 0 {
-            let worst = pair.hint_least;
-            alert(
-                "hints_zero_or_below",
-                bad,
-                Some(worst),
-                "least hint, ms",
-                format!("{bad} hints of zero or below, the least {worst} ms"),
-            );
-        }
-        let beyond = class(HintClass::BeyondI32Ms) + class(HintClass::BeyondI64Ns);
-        let median_ms = pair
-            .sane_hints
-            .quantile(0.5, 0)
-            .map(|us| us as f64 / 1000.0);
-        let limit_us = median_ms.map_or(u64::MAX, |m| (m * OUTLIER_FACTOR * 1000.0) as u64);
-        let outliers = beyond + above(&pair.sane_hints, limit_us);
-        if outliers > 0 {
-            let worst = pair.hint_greatest;
-            let median = median_ms.map_or(String::new(), |m| format!("; the median is {m:.0} ms"));
-            alert(
-                "hint_outliers",
-                outliers,
-                Some(worst),
-                "greatest hint, ms",
-                format!(
-                    "{outliers} hints beyond 2^31 - 1 ms or {OUTLIER_FACTOR} times the median, the greatest {worst} ms{median}"
-                ),
-            );
-        }
-        let outside = policy.default < policy.floor
-            || (policy.default > policy.ceiling && policy.ceiling < FOREVER);
-        let defaults =
-            pair.touched[Stage::Default as usize] + pair.touched[Stage::BadHint as usize];
-        if outside && defaults > 0 {
-            let worst = policy.default as f64 / 1e6;
-            alert(
-                "default_never_takes_effect",
-                defaults,
-                Some(worst),
-                "default, ms",
-                format!(
-                    "the default of policy \"{}\" lies outside its floor and ceiling: {defaults} waits that fell back to it were cut to a bound",
-                    policy.name
-                ),
-            );
-        }
-        let mean = pair.sent as f64 / replications as f64 * WINDOW as f64
-            / (model.horizon - model.warm_up) as f64;
-        let first = (model.warm_up / WINDOW) as usize;
-        let peak = pair.windows[first..]
-            .iter()
-            .max()
-            .map_or(0, |n| (u64::from(*n) / replications) as u32);
-        if peak >= BURST_LEAST && f64::from(peak) > BURST_FACTOR * mean {
-            let bursts = pair.windows[first..]
-                .iter()
-                .filter(|n| f64::from(**n) / replications as f64 > BURST_FACTOR * mean)
-                .count();
-            let worst = f64::from(peak) * 10.0;
-            alert(
-                "synchronised_bursts",
-                bursts as u64,
-                Some(worst),
-                "peak rate of a 100 ms window, per s",
-                format!(
-                    "{bursts} windows of 100 ms above {BURST_FACTOR} times the mean, the peak {worst}/s against a mean of {:.1}/s",
-                    mean * 10.0
-                ),
-            );
-        }
-        let [early, late] = halves(&pair.windows, model);
-        if early >= RISE_LEAST && late as f64 > RISE_FACTOR * early as f64 {
-            let rise = late as f64 / early as f64;
-            alert(
-                "rate_still_rising",
-                late - early,
-                Some(rise),
-                "second half ÷ first half",
-                format!(
-                    "the second half of the observed interval has {rise:.2} times the polls of the first: the fleet is still filling, so make run.warm_up longer than most tasks last"
-                ),
-            );
-        }
-        let malformed =
-            class(HintClass::Text) + class(HintClass::NonFinite) + class(HintClass::Fractional);
-        if malformed > 0 {
-            alert(
-                "hints_malformed",
-                malformed,
-                None,
-                "",
-                format!("{malformed} hints that are strings, not whole or not finite"),
-            );
-        }
-        if pair.refused > 0 {
-            let share = pair.refused as f64 / (pair.refused + pair.accepted) as f64;
-            alert(
-                "polls_refused",
-                pair.refused,
-                Some(share),
-                "share of the polls",
-                format!(
-                    "{} polls refused with 503 because the queue was full, {:.1} % of all",
-                    pair.refused,
-                    share * 100.0
-                ),
-            );
-        }
-        let tight = pair.gap.at_most(TIGHT_NS);
-        if tight > 0 {
-            let worst = pair.gap.min().map(|ns| ns as f64 / 1e6);
-            alert(
-                "near_tight_loops",
-                tight,
-                worst,
-                "least gap, ms",
-                format!(
-                    "{tight} of {} gaps of at most 20 ms, the least {:.3} ms",
-                    pair.gap.count(),
-                    worst.unwrap_or(0.0)
-                ),
-            );
-        }
-        if let Some(limit) = abort_limits_ms[i] {
-            let late = above(&pair.abort, (limit * 1e6) as u64) + pair.aborts_unsettled;
-            if late > 0 {
-                let worst = pair.abort.max().map(|ns| ns as f64 / 1e6);
-                alert(
-                    "abort_latency_beyond_objective",
-                    late,
-                    worst,
-                    "greatest abort latency, ms",
-                    format!(
-                        "{late} of {} aborts settled later than {limit} ms, or not at all",
-                        pair.aborts
-                    ),
-                );
-            }
-        }
-        if pair.leaked > 0 {
-            let worst = pair.leaked_per_abort.max().map(|n| n as f64);
-            alert(
-                "polls_leaked_after_aborts",
-                pair.leaked,
-                worst,
-                "most leaked polls of one task",
-                format!(
-                    "{} polls sent after aborts, {:.1} per aborted task",
-                    pair.leaked,
-                    pair.leaked_per_abort.mean().unwrap_or(0.0)
-                ),
-            );
-        }
+        let findings = [
+            hints_zero_or_below(pair),
+            hint_outliers(pair),
+            hints_malformed(pair),
+            default_never_takes_effect(pair, policy),
+            synchronised_bursts(pair, replications, model),
+            rate_still_rising(pair, model),
+            near_tight_loops(pair),
+            polls_refused(pair),
+            abort_latency_beyond_objective(pair, abort_limits_ms[i]),
+            polls_leaked_after_aborts(pair),
+        ];
+        found.extend(
+            findings
+                .into_iter()
+                .flatten()
+                .map(|finding| finding.of(&tenant.name, &server.name)),
+        );
     }
     for (tally, server) in servers.iter().zip(&model.servers) {
-        let length = (model.horizon - model.warm_up) as f64;
-        // Pooled over the replications, so are the workers.
-        let utilisation = tally.busy_ns as f64 / (length * tally.workers as f64);
-        if utilisation > SATURATED {
-            found.push(Alert {
-                alert: "store_saturated",
-                tenant: String::new(),
-                server: server.name.clone(),
-                count: u64::from(server.count),
-                worst: Some(utilisation),
-                worst_is: "utilisation",
-                message: format!(
-                    "its task stores are busy {:.0} % of the time",
-                    utilisation * 100.0
-                ),
-            });
-        }
+        let finding = store_saturated(tally, u64::from(server.count), model);
+        found.extend(finding.map(|finding| finding.of("", &server.name)));
     }
     found
+}
+
+/// An alert without its place.
+struct Finding {
+    alert: &'static str,
+    count: u64,
+    worst: Option<f64>,
+    worst_is: &'static str,
+    message: String,
+}
+
+impl Finding {
+    fn of(self, tenant: &str, server: &str) -> Alert {
+        Alert {
+            alert: self.alert,
+            tenant: tenant.into(),
+            server: server.into(),
+            count: self.count,
+            worst: self.worst,
+            worst_is: self.worst_is,
+            message: self.message,
+        }
+    }
+}
+
+fn hints_of(pair: &PairTally, classes: &[HintClass]) -> u64 {
+    classes
+        .iter()
+        .map(|class| pair.hints[*class as usize])
+        .sum()
+}
+
+fn hints_zero_or_below(pair: &PairTally) -> Option<Finding> {
+    let count = hints_of(pair, &[HintClass::Zero, HintClass::Negative]);
+    let worst = pair.hint_least;
+    (count > 0).then(|| Finding {
+        alert: "hints_zero_or_below",
+        count,
+        worst: Some(worst),
+        worst_is: "least hint, ms",
+        message: format!("{count} hints of zero or below, the least {worst} ms"),
+    })
+}
+
+fn hint_outliers(pair: &PairTally) -> Option<Finding> {
+    let median_ms = pair
+        .sane_hints
+        .quantile(0.5, 0)
+        .map(|us| us as f64 / 1000.0);
+    let limit_us = median_ms.map_or(u64::MAX, |m| (m * OUTLIER_FACTOR * 1000.0) as u64);
+    let beyond = hints_of(pair, &[HintClass::BeyondI32Ms, HintClass::BeyondI64Ns]);
+    let count = beyond + above(&pair.sane_hints, limit_us);
+    let worst = pair.hint_greatest;
+    let median = median_ms.map_or(String::new(), |m| format!("; the median is {m:.0} ms"));
+    (count > 0).then(|| Finding {
+        alert: "hint_outliers",
+        count,
+        worst: Some(worst),
+        worst_is: "greatest hint, ms",
+        message: format!("{count} hints beyond 2^31 - 1 ms or {OUTLIER_FACTOR} times the median, the greatest {worst} ms{median}"),
+    })
+}
+
+fn hints_malformed(pair: &PairTally) -> Option<Finding> {
+    let count = hints_of(
+        pair,
+        &[HintClass::Text, HintClass::NonFinite, HintClass::Fractional],
+    );
+    (count > 0).then(|| Finding {
+        alert: "hints_malformed",
+        count,
+        worst: None,
+        worst_is: "",
+        message: format!("{count} hints that are strings, not whole or not finite"),
+    })
+}
+
+fn default_never_takes_effect(pair: &PairTally, policy: &Policy) -> Option<Finding> {
+    let bounded_above = policy.ceiling < FOREVER && policy.default > policy.ceiling;
+    let count = pair.touched[Stage::Default as usize];
+    ((policy.default < policy.floor || bounded_above) && count > 0).then(|| Finding {
+        alert: "default_never_takes_effect",
+        count,
+        worst: Some(policy.default as f64 / 1e6),
+        worst_is: "default, ms",
+        message: format!(
+            "the default of policy \"{}\" lies outside its floor and ceiling: {count} waits that fell back to it were cut to a bound",
+            policy.name
+        ),
+    })
+}
+
+fn synchronised_bursts(pair: &PairTally, replications: u64, model: &Model) -> Option<Finding> {
+    let peak = f64::from(pair.peak) * 10.0;
+    let mean =
+        pair.sent as f64 / replications as f64 / (model.horizon - model.warm_up) as f64 * 1e9;
+    (pair.bursts > 0).then(|| Finding {
+        alert: "synchronised_bursts",
+        count: pair.bursts,
+        worst: Some(peak),
+        worst_is: "peak rate of a 100 ms window, per s",
+        message: format!(
+            "{} windows of 100 ms above {BURST_FACTOR} times the mean, the peak {peak}/s against a mean of {mean:.1}/s",
+            pair.bursts
+        ),
+    })
+}
+
+fn rate_still_rising(pair: &PairTally, model: &Model) -> Option<Finding> {
+    let [early, late] = halves(&pair.windows, model);
+    let rise = late as f64 / early as f64;
+    (early >= RISE_LEAST && rise > RISE_FACTOR).then(|| Finding {
+        alert: "rate_still_rising",
+        count: late - early,
+        worst: Some(rise),
+        worst_is: "second half ÷ first half",
+        message: format!(
+            "the second half of the observed interval has {rise:.2} times the polls of the first: the fleet is still filling, so make run.warm_up longer than most tasks last"
+        ),
+    })
+}
+
+fn near_tight_loops(pair: &PairTally) -> Option<Finding> {
+    let count = pair.gap.at_most(TIGHT_NS);
+    let worst = pair.gap.min().map(|ns| ns as f64 / 1e6);
+    (count > 0).then(|| Finding {
+        alert: "near_tight_loops",
+        count,
+        worst,
+        worst_is: "least gap, ms",
+        message: format!(
+            "{count} of {} gaps of at most 20 ms, the least {:.3} ms",
+            pair.gap.count(),
+            worst.unwrap_or(0.0)
+        ),
+    })
+}
+
+fn polls_refused(pair: &PairTally) -> Option<Finding> {
+    let count = pair.refused;
+    let share = count as f64 / (count + pair.accepted) as f64;
+    (count > 0).then(|| Finding {
+        alert: "polls_refused",
+        count,
+        worst: Some(share),
+        worst_is: "share of the polls",
+        message: format!(
+            "{count} polls refused with 503 because the queue was full, {:.1} % of all",
+            share * 100.0
+        ),
+    })
+}
+
+fn abort_latency_beyond_objective(pair: &PairTally, limit_ms: Option<f64>) -> Option<Finding> {
+    let limit = limit_ms?;
+    let count = above(&pair.abort, (limit * 1e6) as u64) + pair.aborts_unsettled;
+    (count > 0).then(|| Finding {
+        alert: "abort_latency_beyond_objective",
+        count,
+        worst: pair.abort.max().map(|ns| ns as f64 / 1e6),
+        worst_is: "greatest abort latency, ms",
+        message: format!(
+            "{count} of {} aborts settled later than {limit} ms, or not at all",
+            pair.aborts
+        ),
+    })
+}
+
+fn polls_leaked_after_aborts(pair: &PairTally) -> Option<Finding> {
+    (pair.leaked > 0).then(|| Finding {
+        alert: "polls_leaked_after_aborts",
+        count: pair.leaked,
+        worst: pair.leaked_per_abort.max().map(|n| n as f64),
+        worst_is: "most leaked polls of one task",
+        message: format!(
+            "{} polls sent after aborts, {:.1} per aborted task",
+            pair.leaked,
+            pair.leaked_per_abort.mean().unwrap_or(0.0)
+        ),
+    })
+}
+
+fn store_saturated(tally: &ServerTally, servers: u64, model: &Model) -> Option<Finding> {
+    // Busy time and workers are both summed over the replications.
+    let utilisation =
+        tally.busy_ns as f64 / ((model.horizon - model.warm_up) as f64 * tally.workers as f64);
+    (utilisation > SATURATED).then(|| Finding {
+        alert: "store_saturated",
+        count: servers,
+        worst: Some(utilisation),
+        worst_is: "utilisation",
+        message: format!(
+            "its task stores are busy {:.0} % of the time",
+            utilisation * 100.0
+        ),
+    })
 }
 
 /// How many values are above `limit`.

@@ -9,6 +9,11 @@ use crate::policy::{HintClass, Stage};
 /// Width of the finest rate window.
 pub const WINDOW: u64 = 100_000_000;
 
+/// A window with so many times the mean is a burst, if it holds [`BURST_LEAST`] polls.
+pub const BURST_FACTOR: f64 = 10.0;
+/// Fewer polls in a window are no burst.
+pub const BURST_LEAST: u32 = 10;
+
 /// How a task's loop ended, as its host knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -43,6 +48,10 @@ impl Final {
 pub struct PairTally {
     /// `tasks/get` sent per window of 100 ms, warm-up included, up to the horizon.
     pub windows: Vec<u32>,
+    /// Most polls in one observed window of one replication.
+    pub peak: u32,
+    /// Observed windows of one replication with far more polls than its mean: see [`BURST_FACTOR`].
+    pub bursts: u64,
     /// `tools/call` sent.
     pub created: u64,
     /// `tasks/get` sent.
@@ -120,6 +129,8 @@ impl PairTally {
     pub fn new(horizon: u64) -> Self {
         PairTally {
             windows: vec![0; horizon.div_ceil(WINDOW) as usize],
+            peak: 0,
+            bursts: 0,
             created: 0,
             sent: 0,
             accepted: 0,
@@ -158,12 +169,18 @@ impl PairTally {
         }
     }
 
-    /// Counts which stages changed waits, from the masks.
-    pub fn fold(&mut self) {
+    /// Ends a replication: counts which stages changed waits, and finds bursts among the windows observed.
+    pub fn fold(&mut self, warm_up: u64) {
         for stage in 0..Stage::COUNT {
             let with = (0..self.masks.len()).filter(|mask| mask >> stage & 1 == 1);
             self.touched[stage] = with.map(|mask| self.masks[mask]).sum();
         }
+        let observed = &self.windows[((warm_up / WINDOW) as usize).min(self.windows.len())..];
+        let sum: u64 = observed.iter().map(|n| u64::from(*n)).sum();
+        let far = BURST_FACTOR * sum as f64 / observed.len().max(1) as f64;
+        let burst = |n: &&u32| **n >= BURST_LEAST && f64::from(**n) > far;
+        self.bursts = observed.iter().filter(burst).count() as u64;
+        self.peak = observed.iter().max().copied().unwrap_or(0);
     }
 
     /// Adds everything that another has seen.
@@ -172,6 +189,7 @@ impl PairTally {
             *mine += theirs;
         }
         let counts = [
+            (&mut self.bursts, other.bursts),
             (&mut self.created, other.created),
             (&mut self.sent, other.sent),
             (&mut self.accepted, other.accepted),
@@ -200,6 +218,7 @@ impl PairTally {
         for (mine, theirs) in arrays {
             mine.iter_mut().zip(theirs).for_each(|(m, t)| *m += t);
         }
+        self.peak = self.peak.max(other.peak);
         self.hint_least = self.hint_least.min(other.hint_least);
         self.hint_greatest = self.hint_greatest.max(other.hint_greatest);
         self.active_ns += other.active_ns;

@@ -128,7 +128,7 @@ pub enum Reset {
 pub enum OnError {
     /// The loop ends.
     End,
-    /// The next poll follows after the same wait as after any other answer.
+    /// The next poll follows after the same wait as after an answer without a hint.
     Retry,
     /// The next poll follows after a wait of its own.
     BackOff {
@@ -176,10 +176,10 @@ pub struct State {
     waits: u32,
     /// Consecutive error answers.
     errors: u16,
-    /// Is `kept` set?
-    has_kept: bool,
-    /// Is `creation` set?
-    has_creation: bool,
+    /// Where `kept` is from; `None` while there is nothing kept.
+    kept_from: Option<Stage>,
+    /// Where `creation` is from; `None` where the creation had no hint.
+    creation_from: Option<Stage>,
 }
 
 /// What a host sees.
@@ -345,24 +345,17 @@ impl Policy {
         if self.reset == Reset::OnChangeOrError {
             state.waits = 0;
         }
-        let (base, stage) = if state.has_kept {
-            (state.kept, Stage::Hint)
-        } else {
-            (self.default, Stage::Default)
-        };
+        let (base, stage) = self.without_hint(state);
         match &self.errors {
             OnError::End => Decision::End(LoopEnd::Error),
             OnError::Retry => Decision::Wait(self.shape(state, base, stage, u)),
             OnError::BackOff { waits, .. } => {
-                let wait = waits.wait(base, errors);
-                Decision::Wait(self.finish(
-                    state,
-                    [wait; 3],
-                    bit(Stage::ErrorBackoff),
-                    Stage::ErrorBackoff,
-                    self.ceiling,
-                    u,
-                ))
+                let mut wait = waits.wait(base, errors);
+                if self.role == Role::Floor && stage != Stage::Default {
+                    wait = wait.max(base);
+                }
+                let (touched, cause) = (bit(Stage::ErrorBackoff), Stage::ErrorBackoff);
+                Decision::Wait(self.finish(state, [wait; 3], touched, cause, self.ceiling, u))
             }
         }
     }
@@ -370,14 +363,18 @@ impl Policy {
     /// Bound, back off, jitter, bound again, timer.
     #[inline(always)]
     fn shape(&self, state: &mut State, base: Nanos, stage: Stage, u: u64) -> Wait {
-        let (mut touched, mut cause) = (bit(stage), stage);
-        let hinted = matches!(stage, Stage::Hint) && !self.ceiling_cuts_hints;
-        let ceiling = if hinted { FOREVER } else { self.ceiling };
-        let own = match self.role {
-            Role::Floor if stage == Stage::Hint => {
-                base.max(self.default.max(self.floor).min(self.ceiling))
-            }
-            _ => base,
+        let floor_role = self.role == Role::Floor;
+        let (own, mut cause) = if floor_role {
+            (self.default, Stage::Default)
+        } else {
+            (base, stage)
+        };
+        let mut touched = bit(cause);
+        let hint_passes = !self.ceiling_cuts_hints;
+        let mut ceiling = if cause == Stage::Hint && hint_passes {
+            FOREVER
+        } else {
+            self.ceiling
         };
         let bounded = bound(own, self.floor, ceiling, &mut touched, &mut cause);
         let k = state.waits;
@@ -389,6 +386,20 @@ impl Policy {
         if backed != bounded {
             touched |= bit(Stage::Backoff);
             cause = Stage::Backoff;
+        }
+        if floor_role && stage != Stage::Default {
+            // The server's term is a floor under the host's own ones, backoff included.
+            let term = if hint_passes {
+                base
+            } else {
+                base.min(self.ceiling)
+            };
+            if term > backed {
+                backed = term;
+                touched |= bit(stage);
+                cause = stage;
+                ceiling = if hint_passes { FOREVER } else { ceiling };
+            }
         }
         self.finish(state, [base, bounded, backed], touched, cause, ceiling, u)
     }
@@ -437,58 +448,63 @@ impl Policy {
     }
 
     fn read_creation(&self, state: &mut State, hint: RawHint) -> Reading {
+        if self.read == ReadAt::FirstAnswer {
+            // This host does not look at the creation.
+            return Reading::Value(self.default, Stage::Default);
+        }
         let reading = self.classify(state, hint);
         if let Reading::Value(value, stage) = reading
             && stage != Stage::Default
         {
-            (state.creation, state.has_creation) = (value, true);
-            (state.kept, state.has_kept) = (value, true);
+            (state.creation, state.creation_from) = (value, Some(stage));
+            (state.kept, state.kept_from) = (value, Some(stage));
         }
-        // A host that looks at answers only has nothing yet.
-        match (self.read, &reading) {
-            (_, Reading::End(_)) => reading,
-            (ReadAt::FirstAnswer, _) => {
-                state.has_kept = false;
-                Reading::Value(self.default, Stage::Default)
-            }
-            _ => reading,
-        }
+        reading
     }
 
     #[inline(always)]
     fn read_answer(&self, state: &mut State, hint: RawHint) -> Reading {
-        match self.read {
-            ReadAt::EveryAnswer => self.read_every(state, hint),
-            ReadAt::Creation if state.has_creation => Reading::Value(state.creation, Stage::Hint),
-            ReadAt::Creation => Reading::Value(self.default, Stage::Default),
-            ReadAt::FirstAnswer if state.has_kept => Reading::Value(state.kept, Stage::Hint),
-            ReadAt::FirstAnswer => {
-                let reading = self.classify(state, hint);
-                if let Reading::Value(value, _) = reading {
-                    // Even a default, once used, stays.
-                    (state.kept, state.has_kept) = (value, true);
-                }
-                reading
-            }
+        let fixed = match self.read {
+            ReadAt::EveryAnswer => false,
+            ReadAt::Creation => true,
+            ReadAt::FirstAnswer => state.kept_from.is_some(),
+        };
+        if fixed {
+            let (value, from) = self.without_hint(state);
+            return Reading::Value(value, from);
         }
+        let reading = self.classify(state, hint);
+        let Reading::Value(value, stage) = reading else {
+            return reading;
+        };
+        if self.read == ReadAt::EveryAnswer && stage == Stage::Default {
+            return self
+                .remembered(state)
+                .map_or(reading, |(value, from)| Reading::Value(value, from));
+        }
+        // With `first_answer` even a default, once used, stays.
+        (state.kept, state.kept_from) = (value, Some(stage));
+        reading
     }
 
+    /// What an answer without a hint means to this host: the value, and where it is from.
     #[inline(always)]
-    fn read_every(&self, state: &mut State, hint: RawHint) -> Reading {
-        let reading = self.classify(state, hint);
-        match reading {
-            Reading::Value(value, Stage::Hint | Stage::BadHint) => {
-                (state.kept, state.has_kept) = (value, true);
-                reading
+    fn without_hint(&self, state: &State) -> (Nanos, Stage) {
+        self.remembered(state)
+            .unwrap_or((self.default, Stage::Default))
+    }
+
+    /// The hint that stands in for one that is not there.
+    #[inline(always)]
+    fn remembered(&self, state: &State) -> Option<(Nanos, Stage)> {
+        match (self.read, self.absent) {
+            (ReadAt::FirstAnswer, _) | (ReadAt::EveryAnswer, WhenAbsent::KeepLast) => {
+                state.kept_from.map(|from| (state.kept, from))
             }
-            Reading::Value(_, Stage::Default) => match self.absent {
-                WhenAbsent::KeepLast if state.has_kept => Reading::Value(state.kept, Stage::Hint),
-                WhenAbsent::Creation if state.has_creation => {
-                    Reading::Value(state.creation, Stage::Hint)
-                }
-                _ => reading,
-            },
-            _ => reading,
+            (ReadAt::Creation, _) | (ReadAt::EveryAnswer, WhenAbsent::Creation) => {
+                state.creation_from.map(|from| (state.creation, from))
+            }
+            (ReadAt::EveryAnswer, WhenAbsent::Default) => None,
         }
     }
 
@@ -541,7 +557,7 @@ impl Policy {
             }
             Outcome::Forever => Reading::Value(FOREVER, Stage::BadHint),
             Outcome::Forget => {
-                state.has_kept = false;
+                state.kept_from = None;
                 Reading::Value(self.default, replaced)
             }
             Outcome::Error => Reading::End(LoopEnd::Error),
@@ -710,5 +726,107 @@ mod tests {
         assert_eq!(waits(BoundsAt::Final, half), [1500, 5000]);
         assert_eq!(waits(BoundsAt::BeforeJitter, half), [1500, 5500]);
         assert_eq!(waits(BoundsAt::BeforeBackoff, half), [1500, 10_500]);
+    }
+
+    /// Waits in ms after the creation's hint and then each of `hints`.
+    fn waits(policy: &Policy, creation: RawHint, hints: &[RawHint]) -> Vec<u64> {
+        let state = &mut State::default();
+        policy.decide(state, Saw::Created(creation), 0);
+        hints
+            .iter()
+            .map(|hint| wait(policy, state, *hint).0)
+            .collect()
+    }
+
+    #[test]
+    fn a_default_that_is_kept_is_no_hint() {
+        let policy = Policy {
+            read: ReadAt::FirstAnswer,
+            default: 5000 * MS,
+            ceiling: 1000 * MS,
+            ceiling_cuts_hints: false,
+            ..envelope()
+        };
+        assert_eq!(
+            waits(&policy, RawHint::Absent, &[RawHint::Absent; 3]),
+            [1000, 1000, 1000]
+        );
+    }
+
+    #[test]
+    fn a_host_that_reads_answers_does_not_end_on_the_creation() {
+        let error = Rule {
+            class: Some(HintClass::Negative),
+            json: None,
+            min_ms: None,
+            max_ms: None,
+            outcome: Outcome::Error,
+        };
+        let policy = Policy {
+            read: ReadAt::FirstAnswer,
+            rules: Rules::new(&[error]),
+            ..envelope()
+        };
+        let decision = policy.decide(
+            &mut State::default(),
+            Saw::Created(RawHint::Number(-1.0)),
+            0,
+        );
+        assert!(matches!(decision, Decision::Wait(_)));
+    }
+
+    #[test]
+    fn an_error_answer_is_one_without_a_hint() {
+        let after_error = |absent| {
+            let policy = Policy {
+                absent,
+                ceiling: 10_000 * MS,
+                ..envelope()
+            };
+            let state = &mut State::default();
+            policy.decide(state, Saw::Created(RawHint::Number(8000.0)), 0);
+            match policy.decide(state, Saw::Error, 0) {
+                Decision::Wait(w) => (w.wait / MS, w.cause),
+                Decision::End(end) => panic!("{end:?}"),
+            }
+        };
+        assert_eq!(after_error(WhenAbsent::Default), (1000, Stage::Default));
+        assert_eq!(after_error(WhenAbsent::KeepLast), (8000, Stage::Hint));
+    }
+
+    #[test]
+    fn a_hint_as_a_floor_stands_under_the_hosts_own_terms() {
+        let own = |backoff| Policy {
+            role: Role::Floor,
+            backoff,
+            default: 1000 * MS,
+            ceiling: 60_000 * MS,
+            ..envelope()
+        };
+        let geometric = own(Backoff::geometric(None, 2.0, None));
+        assert_eq!(
+            waits(&geometric, RawHint::Absent, &[RawHint::Number(3000.0); 4]),
+            [3000, 4000, 8000, 16_000]
+        );
+        let ramp = own(Backoff::geometric(Some(500 * MS), 2.0, Some(2000 * MS)));
+        assert_eq!(
+            waits(&ramp, RawHint::Absent, &[RawHint::Number(5000.0); 2]),
+            [5000, 5000]
+        );
+        let retry = OnError::BackOff {
+            waits: Backoff::geometric(Some(1000 * MS), 2.0, None),
+            reset_on_success: true,
+        };
+        let errors = Policy {
+            absent: WhenAbsent::KeepLast,
+            errors: retry,
+            ..own(Backoff::None)
+        };
+        let state = &mut State::default();
+        wait(&errors, state, RawHint::Number(5000.0));
+        let Decision::Wait(after) = errors.decide(state, Saw::Error, 0) else {
+            panic!("it retries")
+        };
+        assert_eq!(after.wait / MS, 5000);
     }
 }

@@ -75,7 +75,7 @@ impl Backoff {
             } => {
                 let first = initial.unwrap_or(base);
                 let grown = first as f64 * powers[(k as usize).min(LEVELS - 1)];
-                (grown as u64).min(*cap)
+                ((grown + 0.5) as u64).min(*cap)
             }
             Backoff::Additive { step, cap } => {
                 base.saturating_add(step.saturating_mul(k as u64)).min(*cap)

@@ -6,6 +6,7 @@ use super::files::csv_text;
 use super::table::plain_table;
 use crate::engine::trace::Row;
 use crate::engine::{Story, seconds};
+use crate::policy::FOREVER;
 
 /// A row as written to CSV: one per poll or event.
 #[derive(Serialize)]
@@ -40,7 +41,7 @@ impl TraceRow {
             seen_s: poll.and_then(|p| p.seen.map(seconds)),
             status: poll.map_or(row.note.clone(), |p| p.status.into()),
             hint_ms: wait.map(|w| w.hint_text()).unwrap_or_default(),
-            hint_class: wait.map_or("", |w| w.class().name()),
+            hint_class: wait.and_then(|w| w.class()).map_or("", |c| c.name()),
             hint_read_ms: step(0),
             bounded_ms: step(1),
             backed_off_ms: step(2),
@@ -109,6 +110,9 @@ pub fn table(story: &Story) -> String {
 
 /// Milliseconds to the microsecond.
 fn milliseconds(ms: f64) -> String {
+    if ms >= FOREVER as f64 / 1e6 {
+        return "for ever".into();
+    }
     let text = format!("{ms:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
