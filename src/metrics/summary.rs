@@ -7,8 +7,9 @@ use std::borrow::Cow;
 
 use super::histogram::Histogram;
 use super::tally::{Final, PairTally, ServerTally, WINDOW};
+use crate::catalogue::SCALARS;
 use crate::model::Model;
-use crate::policy::Stage;
+use crate::policy::{HintClass, Stage};
 
 /// A group of results: the fleet, one tenant class, or one server class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +87,35 @@ pub fn merged<'t>(
     (pair, server)
 }
 
-/// The values of every metric for one group of one run.
+/// The values of every metric for one group of one run, in the order of [`crate::catalogue::names`].
 pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> Vec<Option<f64>> {
+    let mut values: Vec<Option<f64>> = scalars(pair, server, model)
+        .iter()
+        .map(|(_, value)| *value)
+        .collect();
+    let ms = 1e-6;
+    distribution(&mut values, &pair.completion, pair.unseen, ms);
+    let missing = pair.unseen + pair.results_missing;
+    distribution(&mut values, &pair.result, missing, ms);
+    distribution(&mut values, &pair.abort, pair.aborts_unsettled, ms);
+    distribution(&mut values, &pair.gap, 0, ms);
+    distribution(&mut values, &pair.interval, 0, ms);
+    distribution(&mut values, &pair.store_wait, 0, ms);
+    distribution(&mut values, &pair.store_service, 0, ms);
+    distribution(&mut values, &pair.store_latency, 0, ms);
+    distribution(&mut values, &pair.queue_length, 0, 1.0);
+    distribution(&mut values, &pair.polls_per_task, 0, 1.0);
+    distribution(&mut values, &pair.streak, 0, 1.0);
+    distribution(&mut values, &pair.leaked_per_abort, 0, 1.0);
+    values
+}
+
+/// The metrics of one value, by name, in the order of [`crate::catalogue::SCALARS`].
+fn scalars(
+    pair: &PairTally,
+    server: Option<&ServerTally>,
+    model: &Model,
+) -> [(&'static str, Option<f64>); SCALARS.len()] {
     let length = (model.horizon - model.warm_up) as f64;
     let seconds = length / 1e9;
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
@@ -109,76 +137,109 @@ pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> 
         .sum();
     let aborted = pair.finals[Final::Detached as usize] + pair.finals[Final::CancelSent as usize];
 
-    let mut values = vec![
-        Some(pair.sent as f64 / seconds),
-        per_s(&one_second, 0.95, 1.0),
-        per_s(&one_second, 0.999, 1.0),
-        per_s(&one_second, 1.0, 1.0),
-        per_s(&tenth, 0.95, 0.1),
-        per_s(&tenth, 0.999, 0.1),
-        per_s(&tenth, 1.0, 0.1),
-        one_second.dispersion(),
-        tenth.dispersion(),
-        (pair.active_ns > 0).then(|| pair.sent as f64 / (pair.active_ns as f64 / 1e9)),
-        count(pair.created + pair.sent + pair.results + pair.cancels),
-        count(pair.created),
-        count(pair.sent),
-        count(pair.results),
-        count(pair.cancels),
-        count(pair.accepted),
-        count(pair.refused),
-        count(pair.seen),
-        count(pair.sent - pair.seen),
-        share(pair.unchanged + pair.errors_seen, pair.seen),
-        count(pair.leaked),
-    ];
-    values.extend(pair.hints.iter().map(|n| count(*n)));
-    values.extend(Stage::ALL.iter().map(|stage| cause(*stage)));
-    values.extend([
-        touched(Stage::Default),
-        touched(Stage::BadHint),
-        touched(Stage::Floor),
-        touched(Stage::Ceiling),
-        touched(Stage::Backoff),
-    ]);
-    values.push(
-        server
-            .and_then(|s| (s.workers > 0).then(|| s.busy_ns as f64 / (length * s.workers as f64))),
-    );
-    values.push(server.map(|s| s.waiting_ns as f64 / length));
-    values.extend([
-        count(tasks),
-        finals(Final::Completed),
-        finals(Final::Failed),
-        finals(Final::Cancelled),
-        finals(Final::Detached),
-        finals(Final::CancelSent),
-        finals(Final::GaveUp),
-        finals(Final::LoopError),
-        finals(Final::NeverPolledAgain),
-        finals(Final::Running),
-        count(pair.unseen),
-        share(detected, tasks - aborted),
-        count(pair.aborts),
-        count(pair.aborts_unsettled),
-        Some(pair.active_ns as f64 / length),
-    ]);
-
-    let ms = 1e-6;
-    distribution(&mut values, &pair.completion, pair.unseen, ms);
-    let missing = pair.unseen + pair.results_missing;
-    distribution(&mut values, &pair.result, missing, ms);
-    distribution(&mut values, &pair.abort, pair.aborts_unsettled, ms);
-    distribution(&mut values, &pair.gap, 0, ms);
-    distribution(&mut values, &pair.interval, 0, ms);
-    distribution(&mut values, &pair.store_wait, 0, ms);
-    distribution(&mut values, &pair.store_service, 0, ms);
-    distribution(&mut values, &pair.store_latency, 0, ms);
-    distribution(&mut values, &pair.queue_length, 0, 1.0);
-    distribution(&mut values, &pair.polls_per_task, 0, 1.0);
-    distribution(&mut values, &pair.streak, 0, 1.0);
-    distribution(&mut values, &pair.leaked_per_abort, 0, 1.0);
-    values
+    let utilisation = server
+        .and_then(|s| (s.workers > 0).then(|| s.busy_ns as f64 / (length * s.workers as f64)));
+    [
+        (
+            "tasks_get_rate_mean_per_s",
+            Some(pair.sent as f64 / seconds),
+        ),
+        ("tasks_get_rate_1s_p95_per_s", per_s(&one_second, 0.95, 1.0)),
+        (
+            "tasks_get_rate_1s_p999_per_s",
+            per_s(&one_second, 0.999, 1.0),
+        ),
+        ("tasks_get_rate_1s_peak_per_s", per_s(&one_second, 1.0, 1.0)),
+        ("tasks_get_rate_100ms_p95_per_s", per_s(&tenth, 0.95, 0.1)),
+        ("tasks_get_rate_100ms_p999_per_s", per_s(&tenth, 0.999, 0.1)),
+        ("tasks_get_rate_100ms_peak_per_s", per_s(&tenth, 1.0, 0.1)),
+        ("tasks_get_rate_1s_dispersion", one_second.dispersion()),
+        ("tasks_get_rate_100ms_dispersion", tenth.dispersion()),
+        (
+            "polls_per_active_task_per_s",
+            (pair.active_ns > 0).then(|| pair.sent as f64 / (pair.active_ns as f64 / 1e9)),
+        ),
+        (
+            "requests",
+            count(pair.created + pair.sent + pair.results + pair.cancels),
+        ),
+        ("requests_tools_call", count(pair.created)),
+        ("requests_tasks_get", count(pair.sent)),
+        ("requests_tasks_result", count(pair.results)),
+        ("requests_tasks_cancel", count(pair.cancels)),
+        ("tasks_get_accepted", count(pair.accepted)),
+        ("tasks_get_refused", count(pair.refused)),
+        ("tasks_get_seen", count(pair.seen)),
+        ("tasks_get_unseen", count(pair.sent - pair.seen)),
+        (
+            "useless_share",
+            share(pair.unchanged + pair.errors_seen, pair.seen),
+        ),
+        ("leaked_polls", count(pair.leaked)),
+        (
+            "hints_absent",
+            count(pair.hints[HintClass::Absent as usize]),
+        ),
+        ("hints_null", count(pair.hints[HintClass::Null as usize])),
+        ("hints_zero", count(pair.hints[HintClass::Zero as usize])),
+        (
+            "hints_negative",
+            count(pair.hints[HintClass::Negative as usize]),
+        ),
+        (
+            "hints_fractional",
+            count(pair.hints[HintClass::Fractional as usize]),
+        ),
+        (
+            "hints_non_finite",
+            count(pair.hints[HintClass::NonFinite as usize]),
+        ),
+        ("hints_text", count(pair.hints[HintClass::Text as usize])),
+        (
+            "hints_beyond_i32_ms",
+            count(pair.hints[HintClass::BeyondI32Ms as usize]),
+        ),
+        (
+            "hints_beyond_i64_ns",
+            count(pair.hints[HintClass::BeyondI64Ns as usize]),
+        ),
+        ("hints_sane", count(pair.hints[HintClass::Sane as usize])),
+        ("wait_share_hint", cause(Stage::Hint)),
+        ("wait_share_default", cause(Stage::Default)),
+        ("wait_share_bad_hint", cause(Stage::BadHint)),
+        ("wait_share_floor", cause(Stage::Floor)),
+        ("wait_share_ceiling", cause(Stage::Ceiling)),
+        ("wait_share_backoff", cause(Stage::Backoff)),
+        ("wait_share_error_backoff", cause(Stage::ErrorBackoff)),
+        ("wait_share_jitter", cause(Stage::Jitter)),
+        ("wait_share_timer", cause(Stage::Timer)),
+        ("wait_share_first_poll", cause(Stage::FirstPoll)),
+        ("wait_touched_default", touched(Stage::Default)),
+        ("wait_touched_bad_hint", touched(Stage::BadHint)),
+        ("wait_touched_floor", touched(Stage::Floor)),
+        ("wait_touched_ceiling", touched(Stage::Ceiling)),
+        ("wait_touched_backoff", touched(Stage::Backoff)),
+        ("utilisation", utilisation),
+        (
+            "queue_length_time_mean",
+            server.map(|s| s.waiting_ns as f64 / length),
+        ),
+        ("tasks", count(tasks)),
+        ("tasks_completed", finals(Final::Completed)),
+        ("tasks_failed", finals(Final::Failed)),
+        ("tasks_cancelled", finals(Final::Cancelled)),
+        ("tasks_detached", finals(Final::Detached)),
+        ("tasks_cancel_sent", finals(Final::CancelSent)),
+        ("tasks_gave_up", finals(Final::GaveUp)),
+        ("tasks_loop_error", finals(Final::LoopError)),
+        ("tasks_never_polled_again", finals(Final::NeverPolledAgain)),
+        ("tasks_running", finals(Final::Running)),
+        ("tasks_unseen", count(pair.unseen)),
+        ("tasks_detected_share", share(detected, tasks - aborted)),
+        ("aborts", count(pair.aborts)),
+        ("aborts_unsettled", count(pair.aborts_unsettled)),
+        ("active_tasks_mean", Some(pair.active_ns as f64 / length)),
+    ]
 }
 
 /// The statistics of a histogram, `beyond` further values being larger than any in it.
@@ -240,11 +301,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_a_value_for_every_name() {
+    fn every_value_stands_under_its_name() {
         let loaded = crate::scenario::parse("test", crate::experiment::tests::SMALL, &[]).unwrap();
         let model = Model::new(&loaded.scenario);
         let values = values(&PairTally::new(model.horizon), None, &model);
         assert_eq!(values.len(), crate::catalogue::names().len());
+        let named = scalars(&PairTally::new(model.horizon), None, &model).map(|(name, _)| name);
+        assert_eq!(named, SCALARS.map(|(name, _)| name));
     }
 
     #[test]
