@@ -56,6 +56,42 @@ fn the_warm_up_and_the_horizon_cut_what_is_observed_never_the_state() {
     undefined(&results, "tenant.agents", "utilisation");
 }
 
+#[test]
+fn requests_are_observed_when_they_are_sent_and_tasks_when_they_are_held() {
+    // Asked for at 1, 5 and 9 s, held at 6.5, 10.5 and 14.5 s.
+    let results = run(&WARM_UP.replace("policy = ", "creation_delay = \"5500ms\", policy = "));
+    is(&results, "fleet", "requests_tools_call", 2.0);
+    is(&results, "fleet", "tasks", 1.0);
+    // All tasks were created before the warm-up's end. The patient cancel at 1.6 s, the sleeper at 3 s; the hasty one's dropped poll was
+    // sent at 1 s, the late ones' are sent at 10.3 s.
+    let results = run(&ENDS.replace("run = {", "run = { warm_up = \"2s\","));
+    is(&results, "fleet", "tasks_cancel_sent", 0.0);
+    is(&results, "fleet", "requests_tasks_cancel", 1.0);
+    is(&results, "fleet", "tasks_get_unseen", 2.0);
+}
+
+#[test]
+fn the_statistics_of_a_distribution_are_nearest_ranks() {
+    // 200 polls at one instant before one worker of 1 ms: waits of 0, 1, … 199 ms, ends seen after 1, 2, … 200 ms.
+    let results = run(&hinted_scenario(200, "value = 250").replace(
+        "name = \"store\",",
+        "name = \"store\", tasks_get = { service = \"1ms\" },",
+    ));
+    for (name, first) in [("store_wait", 0.0), ("completion_latency", 1.0)] {
+        near(&results, "fleet", &format!("{name}_p90_ms"), first + 179.0);
+        near(&results, "fleet", &format!("{name}_p95_ms"), first + 189.0);
+        spread(
+            &results,
+            "fleet",
+            name,
+            "_ms",
+            200,
+            first + 99.5,
+            [first + 99.0, first + 197.0, first, first + 199.0],
+        );
+    }
+}
+
 // Rates
 
 /// Tasks without a duration, polled at once: one poll each, at the instant of its creation.
@@ -450,8 +486,8 @@ const HINTS: [(&str, &str); 10] = [
 ];
 
 /// Tasks of no duration that are polled at once: their creation carries a hint, the terminal answer none.
-fn hinted(tasks: usize, wire: &str) -> Results {
-    run(&format!(
+fn hinted_scenario(tasks: usize, wire: &str) -> String {
+    format!(
         r#"
         run = {{ horizon = "10s", replications = 1 }}
         server = [{{ name = "store", hint = "wire" }}]
@@ -459,7 +495,11 @@ fn hinted(tasks: usize, wire: &str) -> Results {
         hint.wire = {{ mix = [{{ {wire} }}] }}
         policy.once = {{ first_poll = "at_once" }}
         "#
-    ))
+    )
+}
+
+fn hinted(tasks: usize, wire: &str) -> Results {
+    run(&hinted_scenario(tasks, wire))
 }
 
 #[test]
