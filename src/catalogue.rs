@@ -41,7 +41,7 @@ pub const DISTRIBUTIONS: [Distribution; 12] = [
     Distribution {
         name: "effective_interval",
         unit: "_ms",
-        doc: "wait chosen by the policy, first waits included, the timer's overhead not",
+        doc: "wait chosen by the policy, first waits included, the timer's overhead and waits without end not",
     },
     Distribution {
         name: "store_wait",
@@ -66,12 +66,12 @@ pub const DISTRIBUTIONS: [Distribution; 12] = [
     Distribution {
         name: "polls_per_task",
         unit: "",
-        doc: "`tasks/get` sent for one task",
+        doc: "`tasks/get` sent for one task whose loop has ended",
     },
     Distribution {
         name: "unchanged_streak",
         unit: "",
-        doc: "consecutive polls of a task that brought no change",
+        doc: "consecutive polls of a task, whose loop has ended, that brought no change: the status as it was, or an error",
     },
     Distribution {
         name: "leaked_polls_per_abort",

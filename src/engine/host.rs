@@ -148,7 +148,7 @@ impl Simulation<'_> {
             Answer::Refused => 2,
         };
         let working = outcome == 0;
-        task.streak += u32::from(working);
+        task.streak += u32::from(outcome != 1);
         self.totals.seen += 1;
         self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, outcome));
         if model.observed(task.sent) {
@@ -215,7 +215,9 @@ impl Simulation<'_> {
                 let at_once = wait.cause == Stage::FirstPoll && wait.wait == 0;
                 if model.observed(at) && !at_once {
                     let pair = &mut self.pairs[task.pair as usize];
-                    pair.interval.record(wait.wait);
+                    if wait.wait < FOREVER {
+                        pair.interval.record(wait.wait);
+                    }
                     pair.causes[wait.cause as usize] += 1;
                     pair.masks[wait.touched as usize] += 1;
                 }
