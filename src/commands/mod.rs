@@ -1,5 +1,13 @@
 //! One file per subcommand: arguments in, exit code out.
 
+/// Writes a line to standard error; where nobody can read it, the work goes on.
+macro_rules! tell {
+    ($($part:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+
 mod check;
 mod run;
 mod sweep;
@@ -94,7 +102,9 @@ impl ScenarioArgs {
     /// Reads the scenario, printing its warnings.
     fn load(&self, overrides: &[String]) -> anyhow::Result<Scenario> {
         let Loaded { scenario, warnings } = scenario::load(&self.file, overrides)?;
-        eprint!("{warnings}");
+        if !warnings.is_empty() {
+            tell!("{}\n", warnings.trim_end());
+        }
         Ok(scenario)
     }
 }
@@ -120,9 +130,9 @@ pub fn main() -> ExitCode {
         Err(error) => {
             match error.downcast_ref() {
                 // Its text is a report of its own.
-                Some(LoadError::Rejected(rejected)) => eprintln!("{rejected}"),
-                _ if error.is::<Rejected>() => eprintln!("{error}"),
-                _ => eprintln!("error: {error:#}"),
+                Some(LoadError::Rejected(rejected)) => tell!("{rejected}"),
+                _ if error.is::<Rejected>() => tell!("{error}"),
+                _ => tell!("error: {error:#}"),
             }
             ExitCode::from(code_of(&error))
         }
@@ -143,6 +153,9 @@ impl std::fmt::Display for Wrong {
 
 /// Wrong input is told from failures of the program.
 fn code_of(error: &anyhow::Error) -> u8 {
+    if let Some(RunError::Interrupted) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
     let wrong_input = error.chain().any(|cause| {
         cause.is::<Rejected>()
             || cause.is::<Wrong>()

@@ -56,17 +56,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let results = results?;
     if results.interrupted {
         let done = results.replications.len();
-        eprintln!(
+        tell!(
             "interrupted after {done} of {} replications; what is finished is kept",
             scenario.run.replications.0
         );
-    }
-    if !args.quiet && !results.replications.is_empty() {
-        match args.format {
-            Format::Table => print(table::run(&results, &scenario, &provenance).as_bytes())?,
-            Format::Json => print(&files::summary_json(&results, &scenario, &provenance))?,
-            Format::Csv => print(&files::summary_csv(&results, &scenario, &provenance))?,
-        }
     }
     if let Some(folder) = &args.out
         && !results.replications.is_empty()
@@ -74,7 +67,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         let names = files::write_run(folder, &results, &scenario, &provenance)
             .context("the results could not be kept")?;
         if !args.quiet {
-            eprintln!("wrote {} in {}", names.join(", "), folder.display());
+            tell!("wrote {} in {}", names.join(", "), folder.display());
+        }
+    }
+    if !args.quiet && !results.replications.is_empty() {
+        match args.format {
+            Format::Table => print(table::run(&results, &scenario, &provenance).as_bytes())?,
+            Format::Json => print(&files::summary_json(&results, &scenario, &provenance))?,
+            Format::Csv => print(&files::summary_csv(&results, &scenario, &provenance))?,
         }
     }
     Ok(match () {

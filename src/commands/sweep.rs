@@ -84,7 +84,7 @@ fn sweep(
     let cells = cells?;
     let interrupted = stop.load(Ordering::Relaxed);
     if interrupted {
-        eprintln!(
+        tell!(
             "interrupted after {} whole cells; what is finished is kept",
             cells.len()
         );
@@ -104,7 +104,7 @@ fn sweep(
         }
         written.context("the results could not be kept")?;
         if !quiet {
-            eprintln!("wrote cells.csv and trade-off.svg in {}", out.display());
+            tell!("wrote cells.csv and trade-off.svg in {}", out.display());
         }
     }
     Ok(match () {

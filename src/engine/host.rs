@@ -441,9 +441,13 @@ impl Simulation<'_> {
         {
             let key = self.member_key(task.class, task.member);
             let pause = think.draw(|| key.draw(Purpose::Think, u64::from(task.ordinal)));
+            let creation = &model.tenants[task.class as usize].creation_delay;
+            let asked = task
+                .created
+                .saturating_sub(creation.draw(|| task.key.draw(Purpose::CreationDelay, 0)));
             let again = at.saturating_add(pause);
             let member = &mut self.members[task.member as usize];
-            member.at_once = if again == task.created {
+            member.at_once = if again == asked {
                 member.at_once + 1
             } else {
                 0

@@ -91,7 +91,7 @@ impl Simulation<'_> {
         } else {
             Answer::Working(self.hint(slot, index, done))
         };
-        self.answer_comes(slot, done + back, answer);
+        self.answer_comes(slot, done.saturating_add(back), answer);
     }
 
     /// The hint in answer number `index`, given at `at`.
@@ -150,7 +150,10 @@ impl Simulation<'_> {
     pub(super) fn result_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         if let Ok(served) = self.serve(slot, service(self.model, &task, RESULT)) {
-            let held = served.done + delay(self.model, &task, Purpose::DelayBack, RESULT);
+            let held =
+                served
+                    .done
+                    .saturating_add(delay(self.model, &task, Purpose::DelayBack, RESULT));
             if held <= self.model.stop {
                 if task.counted {
                     let pair = &mut self.pairs[task.pair as usize];
@@ -173,7 +176,7 @@ impl Simulation<'_> {
         let out = delay(self.model, &task, Purpose::DelayOut, RESULT);
         self.push_task_event(
             slot,
-            at + out,
+            at.saturating_add(out),
             if out == 0 { Step::Seen } else { Step::Arrives },
             Kind::Result,
         );
@@ -188,7 +191,7 @@ impl Simulation<'_> {
         let out = delay(self.model, &task, Purpose::DelayOut, CANCEL);
         self.push_task_event(
             slot,
-            at + out,
+            at.saturating_add(out),
             if out == 0 {
                 Step::Aborts
             } else {

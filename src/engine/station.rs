@@ -62,10 +62,10 @@ impl Station {
         if free <= now {
             // Idle: nobody waits.
             self.starts.clear();
-            self.occupy(now + service);
+            self.occupy(now.saturating_add(service));
             return Ok(Served {
                 start: now,
-                done: now + service,
+                done: now.saturating_add(service),
                 found: 0,
             });
         }
@@ -77,10 +77,10 @@ impl Station {
             return Err(found);
         }
         self.starts.push_back(free);
-        self.occupy(free + service);
+        self.occupy(free.saturating_add(service));
         Ok(Served {
             start: free,
-            done: free + service,
+            done: free.saturating_add(service),
             found,
         })
     }

@@ -42,6 +42,7 @@ impl Alert {
     pub fn line(&self) -> String {
         let place = match self.tenant.as_str() {
             "" => format!("server {}", self.server),
+            tenant if self.server.is_empty() => format!("tenant {tenant}"),
             tenant => format!("tenant {tenant} on server {}", self.server),
         };
         format!("{} ({place}): {}", self.alert, self.message)
@@ -81,6 +82,10 @@ pub fn alerts(
                 .flatten()
                 .map(|finding| finding.of(&tenant.name, &server.name)),
         );
+    }
+    for (class, tenant) in model.tenants.iter().enumerate() {
+        let own = &pairs[class * servers.len()..(class + 1) * servers.len()];
+        found.extend(no_tasks(own).map(|finding| finding.of(&tenant.name, "")));
     }
     for (tally, server) in servers.iter().zip(&model.servers) {
         let finding = store_saturated(tally, u64::from(server.count), model);
@@ -266,6 +271,19 @@ fn polls_leaked_after_aborts(pair: &PairTally) -> Option<Finding> {
             pair.leaked,
             pair.leaked_per_abort.mean().unwrap_or(0.0)
         ),
+    })
+}
+
+fn no_tasks(pairs: &[PairTally]) -> Option<Finding> {
+    let none = pairs
+        .iter()
+        .all(|pair| pair.created == 0 && pair.finals.iter().sum::<u64>() == 0);
+    none.then(|| Finding {
+        alert: "no_tasks",
+        count: 0,
+        worst: None,
+        worst_is: "",
+        message: "none of its tasks was created between warm-up and horizon: do its arrivals lie outside?".into(),
     })
 }
 

@@ -32,12 +32,14 @@ enum Law {
     Exponential {
         mean: f64,
     },
-    /// Normal between the probabilities of its bounds.
+    /// Normal between the probabilities of its bounds; mirrored where sd is negative.
     Normal {
         mean: f64,
         sd: f64,
         below: f64,
         inside: f64,
+        /// The point inside the bounds nearest to the mean: what is left where the bounds are beyond all probability.
+        nearest: f64,
     },
     Lognormal {
         median: f64,
@@ -74,12 +76,22 @@ impl Sampler {
             Kind::Exponential { mean } => Law::Exponential { mean: mean.inner() },
             Kind::Normal { mean, sd } => {
                 let (mean, sd) = (mean.inner(), sd.inner());
-                let below = normal_cdf((min - mean) / sd);
+                // Above the mean probabilities run into 1; there the mirror image is drawn from the lower tail.
+                let mirrored = min > mean;
+                let (low, high) = if mirrored {
+                    (mean - max, mean - min)
+                } else {
+                    (min - mean, max - mean)
+                };
+                let below = normal_cdf(low / sd);
+                let inside = normal_cdf(high / sd) - below;
+                let sd = if mirrored { -sd } else { sd };
                 Law::Normal {
                     mean,
                     sd,
                     below,
-                    inside: normal_cdf((max - mean) / sd) - below,
+                    inside,
+                    nearest: mean.max(min).min(max),
                 }
             }
             Kind::Lognormal { median, sigma, .. } => Law::Lognormal {
@@ -127,7 +139,11 @@ impl Sampler {
                 sd,
                 below,
                 inside,
-            } => mean + sd * normal_quantile(below + inside * unit(bits)),
+                nearest,
+            } => {
+                let x = mean + sd * normal_quantile(below + inside * unit(bits));
+                if x.is_finite() { x } else { *nearest }
+            }
             Law::Lognormal { median, sigma } => {
                 median * libm::exp(sigma * normal_quantile(unit(bits)))
             }
@@ -420,6 +436,26 @@ mod tests {
         };
         let (mean, _) = moments(&Sampler::new(&cut), true);
         close(mean, 1.0 - (-1f64).exp(), 1e-3);
+    }
+
+    #[test]
+    fn a_normal_keeps_close_to_a_bound_far_from_its_mean() {
+        let draw = |mean, sd, min, max| {
+            let kind = Kind::Normal {
+                mean: Number(mean),
+                sd: Number(sd),
+            };
+            let sampler = Sampler::new(&Distribution {
+                kind,
+                min: Some(Number(min)),
+                max: Some(Number(max)),
+            });
+            moments(&sampler, true).0
+        };
+        // Beyond z standard deviations the mean excess is about sd / z.
+        close(draw(1.0, 0.1, 2.0, 1e9), 2.0 + 0.1 / 10.1, 1e-3);
+        close(draw(100.0, 1.0, 0.0, 90.0), 90.0 - 1.0 / 10.1, 1e-3);
+        close(draw(1.0, 0.001, 100.0, 1e9), 100.0, 1e-9);
     }
 
     /// Pins draws to the bit, with `num-traits/std` as this build has it (the gamma goes through it).
