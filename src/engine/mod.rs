@@ -277,8 +277,16 @@ impl<'m> Simulation<'m> {
                 self.leave_running(slot as u32);
             }
         }
-        let warm_up = self.model.warm_up;
-        self.pairs.iter_mut().for_each(|pair| pair.fold(warm_up));
+        let (warm_up, servers) = (self.model.warm_up, &self.model.servers);
+        for (i, pair) in self.pairs.iter_mut().enumerate() {
+            pair.fold(
+                warm_up,
+                servers[i % servers.len()]
+                    .service
+                    .as_constant()
+                    .unwrap_or(0),
+            );
+        }
         let story = self.tracer.take().map(|tracer| {
             let mut rows = tracer.rows;
             rows.retain(|row| row.at <= self.model.stop);

@@ -66,10 +66,15 @@ impl Simulation<'_> {
         if observed {
             let pair = &mut self.pairs[pair];
             pair.accepted += 1;
-            pair.store_wait.record(served.start - self.now);
-            pair.store_service.record(service);
-            pair.store_latency.record(served.done - self.now);
-            pair.queue_length.record(served.found);
+            if served.start == self.now && class.service.as_constant().is_some() {
+                // The commonest case, told by a count.
+                pair.idle += 1;
+            } else {
+                pair.store_wait.record(served.start - self.now);
+                pair.store_service.record(service);
+                pair.store_latency.record(served.done - self.now);
+                pair.queue_length.record(served.found);
+            }
         }
         if class.reads_late() {
             self.push_task_event(slot, served.done, Step::Reads, Kind::Served);

@@ -66,6 +66,18 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Records a value `n` times.
+    pub fn record_many(&mut self, value: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        self.record(value);
+        let at = cell(value.min((1 << 62) - 1)) - self.base;
+        self.cells[at] += n - 1;
+        self.count += n - 1;
+        self.sum += u128::from(value) * u128::from(n - 1);
+    }
+
     /// Makes room for the cells from `low` to `high`.
     #[cold]
     fn reach(&mut self, low: usize, high: usize) {

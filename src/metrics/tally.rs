@@ -92,6 +92,8 @@ pub struct PairTally {
     pub gap: Histogram,
     /// Waits chosen, ns.
     pub interval: Histogram,
+    /// Polls that found an idle store whose service time is constant; folded into the four histograms below.
+    pub idle: u64,
     /// Wait in the store's queue, ns.
     pub store_wait: Histogram,
     /// Service, ns.
@@ -151,6 +153,7 @@ impl PairTally {
             masks: vec![0; 1 << Stage::COUNT],
             gap: Histogram::default(),
             interval: Histogram::default(),
+            idle: 0,
             store_wait: Histogram::default(),
             store_service: Histogram::default(),
             store_latency: Histogram::default(),
@@ -169,8 +172,14 @@ impl PairTally {
         }
     }
 
-    /// Ends a replication: counts which stages changed waits, and finds bursts among the windows observed.
-    pub fn fold(&mut self, warm_up: u64) {
+    /// Ends a replication: counts which stages changed waits, finds bursts among the windows observed, and records the polls that
+    /// found an idle store, `service` being its constant service time.
+    pub fn fold(&mut self, warm_up: u64, service: u64) {
+        let idle = std::mem::take(&mut self.idle);
+        self.store_wait.record_many(0, idle);
+        self.queue_length.record_many(0, idle);
+        self.store_service.record_many(service, idle);
+        self.store_latency.record_many(service, idle);
         for stage in 0..Stage::COUNT {
             let with = (0..self.masks.len()).filter(|mask| mask >> stage & 1 == 1);
             self.touched[stage] = with.map(|mask| self.masks[mask]).sum();

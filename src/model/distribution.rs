@@ -186,6 +186,15 @@ impl TimeSampler {
         }
     }
 
+    /// The duration where it is always the same.
+    #[inline]
+    pub fn as_constant(&self) -> Option<u64> {
+        match self {
+            TimeSampler::Constant(ns) => Some(*ns),
+            TimeSampler::Drawn(_) => None,
+        }
+    }
+
     /// The duration drawn by the bits that `bits` makes, if any are needed.
     #[inline]
     pub fn draw(&self, bits: impl FnOnce() -> u64) -> u64 {
