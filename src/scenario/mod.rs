@@ -8,6 +8,7 @@ pub mod checks;
 pub mod diagnostics;
 pub mod distribution;
 pub mod fields;
+pub mod policy;
 pub mod tree;
 pub mod units;
 pub mod written;

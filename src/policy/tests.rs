@@ -1,0 +1,230 @@
+//! Decisions of an envelope, case by case.
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn envelope() -> Policy {
+    Policy {
+        name: "envelope".into(),
+        role: Role::Value,
+        read: ReadAt::EveryAnswer,
+        absent: WhenAbsent::Default,
+        rules: Rules::new(&[]),
+        default: 1000 * MS,
+        floor: 500 * MS,
+        ceiling: 5000 * MS,
+        ceiling_cuts_hints: true,
+        bounds: BoundsAt::Final,
+        backoff: Backoff::None,
+        reset: Reset::OnChange,
+        errors: OnError::Retry,
+        jitter: Jitter::None,
+        first_poll: FirstPoll::AfterWait,
+        fixed_delay: true,
+        timer: Timer::PERFECT,
+        manner: WaitManner::Interruptible,
+        give_up_after: FOREVER,
+        max_polls: u32::MAX,
+        fetches_result: false,
+    }
+}
+
+fn wait(policy: &Policy, state: &mut State, hint: RawHint) -> (u64, Stage) {
+    match policy.decide(state, Saw::Unchanged(hint), 0) {
+        Decision::Wait(w) => (w.wait / MS, w.cause),
+        Decision::End(end) => panic!("{end:?}"),
+    }
+}
+
+#[test]
+fn an_envelope_uses_valid_hints_only() {
+    let (policy, state) = (envelope(), &mut State::default());
+    let cases = [
+        (RawHint::Absent, 1000, Stage::Default),
+        (RawHint::Number(2000.0), 2000, Stage::Hint),
+        (RawHint::Number(100.0), 500, Stage::Floor),
+        (RawHint::Number(1e15), 5000, Stage::Ceiling),
+        (RawHint::Number(0.0), 500, Stage::BadHint),
+        (RawHint::Number(-5.0), 1000, Stage::BadHint),
+        (RawHint::Number(f64::NAN), 1000, Stage::BadHint),
+        (RawHint::Text(f64::NAN), 1000, Stage::BadHint),
+    ];
+    for (hint, ms, cause) in cases {
+        assert_eq!(wait(&policy, state, hint), (ms, cause), "{hint:?}");
+    }
+}
+
+#[test]
+fn a_kept_hint_outlives_answers_without_one() {
+    let policy = Policy {
+        absent: WhenAbsent::KeepLast,
+        ..envelope()
+    };
+    let state = &mut State::default();
+    assert_eq!(wait(&policy, state, RawHint::Number(3000.0)).0, 3000);
+    assert_eq!(wait(&policy, state, RawHint::Absent), (3000, Stage::Hint));
+}
+
+#[test]
+fn the_first_answer_can_fix_the_interval_for_ever() {
+    let policy = Policy {
+        read: ReadAt::FirstAnswer,
+        ..envelope()
+    };
+    let state = &mut State::default();
+    policy.decide(state, Saw::Created(RawHint::Number(4000.0)), 0);
+    assert_eq!(wait(&policy, state, RawHint::Absent).0, 1000);
+    assert_eq!(wait(&policy, state, RawHint::Number(3000.0)).0, 1000);
+}
+
+#[test]
+fn errors_back_off_on_their_own_and_start_again() {
+    let waits = Backoff::geometric(Some(1000 * MS), 2.0, Some(4000 * MS));
+    let policy = Policy {
+        errors: OnError::BackOff {
+            waits,
+            reset_on_success: true,
+        },
+        ..envelope()
+    };
+    let state = &mut State::default();
+    let mut error = || match policy.decide(state, Saw::Error, 0) {
+        Decision::Wait(w) => w.wait / MS,
+        Decision::End(_) => 0,
+    };
+    assert_eq!(
+        [error(), error(), error(), error()],
+        [1000, 2000, 4000, 4000]
+    );
+    wait(&policy, state, RawHint::Absent);
+    assert_eq!(
+        policy.decide(state, Saw::Error, 0),
+        policy.decide(&mut State::default(), Saw::Error, 0)
+    );
+}
+
+#[test]
+fn bounds_hold_after_the_stage_that_is_named() {
+    let waits = |bounds, u| {
+        let backoff = Backoff::geometric(None, 10.0, None);
+        let policy = Policy {
+            bounds,
+            backoff,
+            jitter: Jitter::Additive(1000 * MS),
+            ..envelope()
+        };
+        let state = &mut State::default();
+        let mut wait = || match policy.decide(state, Saw::Unchanged(RawHint::Absent), u) {
+            Decision::Wait(w) => w.wait / MS,
+            Decision::End(_) => 0,
+        };
+        [wait(), wait()]
+    };
+    let half = 1 << 63;
+    assert_eq!(waits(BoundsAt::Final, half), [1500, 5000]);
+    assert_eq!(waits(BoundsAt::BeforeJitter, half), [1500, 5500]);
+    assert_eq!(waits(BoundsAt::BeforeBackoff, half), [1500, 10_500]);
+}
+
+/// Waits in ms after the creation's hint and then each of `hints`.
+fn waits(policy: &Policy, creation: RawHint, hints: &[RawHint]) -> Vec<u64> {
+    let state = &mut State::default();
+    policy.decide(state, Saw::Created(creation), 0);
+    hints
+        .iter()
+        .map(|hint| wait(policy, state, *hint).0)
+        .collect()
+}
+
+#[test]
+fn a_default_that_is_kept_is_no_hint() {
+    let policy = Policy {
+        read: ReadAt::FirstAnswer,
+        default: 5000 * MS,
+        ceiling: 1000 * MS,
+        ceiling_cuts_hints: false,
+        ..envelope()
+    };
+    assert_eq!(
+        waits(&policy, RawHint::Absent, &[RawHint::Absent; 3]),
+        [1000, 1000, 1000]
+    );
+}
+
+#[test]
+fn a_host_that_reads_answers_does_not_end_on_the_creation() {
+    let error = Rule {
+        class: Some(HintClass::Negative),
+        json: None,
+        min_ms: None,
+        max_ms: None,
+        outcome: Outcome::Error,
+    };
+    let policy = Policy {
+        read: ReadAt::FirstAnswer,
+        rules: Rules::new(&[error]),
+        ..envelope()
+    };
+    let decision = policy.decide(
+        &mut State::default(),
+        Saw::Created(RawHint::Number(-1.0)),
+        0,
+    );
+    assert!(matches!(decision, Decision::Wait(_)));
+}
+
+#[test]
+fn an_error_answer_is_one_without_a_hint() {
+    let after_error = |absent| {
+        let policy = Policy {
+            absent,
+            ceiling: 10_000 * MS,
+            ..envelope()
+        };
+        let state = &mut State::default();
+        policy.decide(state, Saw::Created(RawHint::Number(8000.0)), 0);
+        match policy.decide(state, Saw::Error, 0) {
+            Decision::Wait(w) => (w.wait / MS, w.cause),
+            Decision::End(end) => panic!("{end:?}"),
+        }
+    };
+    assert_eq!(after_error(WhenAbsent::Default), (1000, Stage::Default));
+    assert_eq!(after_error(WhenAbsent::KeepLast), (8000, Stage::Hint));
+}
+
+#[test]
+fn a_hint_as_a_floor_stands_under_the_hosts_own_terms() {
+    let own = |backoff| Policy {
+        role: Role::Floor,
+        backoff,
+        default: 1000 * MS,
+        ceiling: 60_000 * MS,
+        ..envelope()
+    };
+    let geometric = own(Backoff::geometric(None, 2.0, None));
+    assert_eq!(
+        waits(&geometric, RawHint::Absent, &[RawHint::Number(3000.0); 4]),
+        [3000, 4000, 8000, 16_000]
+    );
+    let ramp = own(Backoff::geometric(Some(500 * MS), 2.0, Some(2000 * MS)));
+    assert_eq!(
+        waits(&ramp, RawHint::Absent, &[RawHint::Number(5000.0); 2]),
+        [5000, 5000]
+    );
+    let retry = OnError::BackOff {
+        waits: Backoff::geometric(Some(1000 * MS), 2.0, None),
+        reset_on_success: true,
+    };
+    let errors = Policy {
+        absent: WhenAbsent::KeepLast,
+        errors: retry,
+        ..own(Backoff::None)
+    };
+    let state = &mut State::default();
+    wait(&errors, state, RawHint::Number(5000.0));
+    let Decision::Wait(after) = errors.decide(state, Saw::Error, 0) else {
+        panic!("it retries")
+    };
+    assert_eq!(after.wait / MS, 5000);
+}

@@ -1,0 +1,465 @@
+//! The policy as written: the `[policy.NAME]` tables of a scenario file, part of [`super::written`].
+
+use super::fields::{Count, Factor, Number, Positive, Share, Span, choice, record};
+use super::units::Duration;
+
+record! {
+    /// How a host turns hints and answers into waits: the envelope of its own.
+    pub struct Policy {
+        /// Take over another policy of this scenario and override it.
+        extends: Option<String>,
+        /// What the hint is for this host.
+        role: Role = Role::Value,
+        /// Which hint it reads.
+        read: ReadAt = ReadAt::EveryAnswer,
+        /// The value when an answer has no hint (or a bad one that falls back to the default).
+        default: Duration = Duration(1_000_000_000),
+        /// What an answer without a hint means.
+        absent: WhenAbsent = WhenAbsent::Default,
+        /// What bad hints become: the first rule that matches counts; hints that none matches follow the envelope's own rules.
+        rules: Vec<Rule>,
+        /// Lower bound of a wait; none where left out.
+        floor: Option<Duration>,
+        /// Upper bound of a wait; none where left out.
+        ceiling: Option<Duration>,
+        /// What happens where the ceiling is below the floor.
+        bounds_conflict: Conflict = Conflict::Error,
+        /// Does the ceiling cut the server's terms too, or the host's own only?
+        ceiling_covers: Covers = Covers::All,
+        /// The last stage after which the bounds hold.
+        bounds: BoundsAt = BoundsAt::Final,
+        /// How waits grow while the status is unchanged.
+        backoff: Backoff = Backoff::None,
+        /// When the backoff starts again.
+        backoff_reset: Reset = Reset::OnChange,
+        /// What an error answer does.
+        on_error: OnError = OnError::Retry,
+        /// Waits after error answers; where left out, the same as after any other answer.
+        error_backoff: Option<ErrorBackoff>,
+        /// Randomness of each wait.
+        jitter: Jitter = Jitter::None,
+        /// When the first poll is sent.
+        first_poll: FirstPoll = FirstPoll::AfterWait,
+        /// Is the wait counted from the answer or from the last tick?
+        pace: Pace = Pace::FixedDelay,
+        /// What the host's timer makes of a wait.
+        timer: Timer = Timer { quantum: Duration(0), minimum: Duration(0), maximum: None, beyond: Beyond::Minimum, overhead: Duration(0) },
+        /// Can an abort interrupt the wait?
+        wait: WaitManner = WaitManner::Interruptible,
+        /// The loop ends at this age of the task; a poll due later is not sent. Never where left out.
+        give_up_after: Option<Duration>,
+        /// The loop ends after so many polls. No limit where left out.
+        max_polls: Option<Count>,
+        /// What is called when the end was seen.
+        at_end: AtEnd = AtEnd::Nothing,
+    }
+}
+
+choice! {
+    /// What a hint is for a host.
+    pub enum Role {
+        words {
+            /// The wait, before bounds.
+            "value" => Value,
+            /// Nothing: `default` is used.
+            "ignored" => Ignored,
+            /// A lower bound under the host's own terms.
+            "floor" => Floor,
+            /// The ceiling of the host's own backoff.
+            "ramp_ceiling" => RampCeiling,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Which hint a host reads.
+    pub enum ReadAt {
+        words {
+            /// That of every answer.
+            "every_answer" => EveryAnswer,
+            /// That of the creation only.
+            "creation" => Creation,
+            /// That of the first answer to a poll, for ever.
+            "first_answer" => FirstAnswer,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What an answer without a hint means.
+    pub enum WhenAbsent {
+        words {
+            /// The default.
+            "default" => Default,
+            /// The last hint that there was.
+            "keep_last" => KeepLast,
+            /// The creation's.
+            "creation" => Creation,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Who wins where the ceiling is below the floor.
+    pub enum Conflict {
+        words {
+            /// The scenario is rejected.
+            "error" => Error,
+            /// The floor; `check` warns.
+            "floor_wins" => FloorWins,
+            /// The ceiling; `check` warns.
+            "ceiling_wins" => CeilingWins,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What the ceiling covers.
+    pub enum Covers {
+        words {
+            /// Every wait.
+            "all" => All,
+            /// The host's own terms; a server's hint passes.
+            "own_terms" => OwnTerms,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Where the bounds hold.
+    pub enum BoundsAt {
+        words {
+            /// For the final wait: the envelope's promise.
+            "final" => Final,
+            /// After the backoff; jitter may leave them.
+            "before_jitter" => BeforeJitter,
+            /// For the hint or default alone; backoff and jitter may leave them.
+            "before_backoff" => BeforeBackoff,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// One rule for hints: every condition given must hold.
+    pub struct Rule {
+        /// The class of the hint.
+        class: Option<HintClass>,
+        /// The JSON type.
+        json: Option<JsonType>,
+        /// Smallest number of milliseconds that matches.
+        min: Option<Number>,
+        /// Largest number of milliseconds that matches.
+        max: Option<Number>,
+        /// What becomes of the hint.
+        then: Outcome,
+    }
+}
+
+choice! {
+    /// Classes of raw hints.
+    pub enum HintClass {
+        words {
+            /// The key is not there.
+            "absent" => Absent,
+            /// `null`.
+            "null" => Null,
+            /// 0.
+            "zero" => Zero,
+            /// Below 0.
+            "negative" => Negative,
+            /// Not whole.
+            "fractional" => Fractional,
+            /// NaN or infinite.
+            "non_finite" => NonFinite,
+            /// A string.
+            "text" => Text,
+            /// Above 2^31 - 1 ms.
+            "beyond_i32_ms" => BeyondI32Ms,
+            /// Above 2^63 - 1 ns.
+            "beyond_i64_ns" => BeyondI64Ns,
+            /// Whole, positive, not beyond.
+            "sane" => Sane,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// JSON types of a hint.
+    pub enum JsonType {
+        words {
+            /// A number with or without a point.
+            "number" => Number,
+            /// A whole number.
+            "integer" => Integer,
+            /// A string.
+            "string" => String,
+            /// `null`.
+            "null" => Null,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What becomes of a hint.
+    pub enum Outcome {
+        words {
+            /// It is used as it is (below zero: no wait).
+            "use" => Use,
+            /// The default is used.
+            "default" => Default,
+            /// The floor is used.
+            "floor" => Floor,
+            /// The ceiling is used.
+            "ceiling" => Ceiling,
+            /// It is rounded to whole milliseconds.
+            "round" => Round,
+            /// Its fraction is cut off.
+            "truncate" => Truncate,
+            /// A string is parsed as a number, which is then used; the default where it is none.
+            "parse" => Parse,
+            /// As a 32-bit millisecond timer takes it: outside 1 to 2^31 - 1 it becomes 1 ms.
+            "wrap_i32_timer" => WrapI32Timer,
+            /// As nanoseconds in 64 bits, wrapped; below zero: no wait.
+            "wrap_i64_ns" => WrapI64Ns,
+            /// The loop never polls again.
+            "forever" => Forever,
+            /// A kept hint is forgotten and the default is used.
+            "forget" => Forget,
+            /// The loop ends with an error.
+            "error" => Error,
+            /// The whole answer is rejected, and the loop ends.
+            "reject" => Reject,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// How waits grow while the status is unchanged.
+    pub enum Backoff {
+        words {
+            /// They do not.
+            "none" => None,
+        }
+        tables {
+            /// Each is a multiple of the one before.
+            "geometric" => Geometric(Geometric),
+            /// Each is longer by a step.
+            "additive" => Additive(Additive),
+            /// A table of waits; the last one repeats.
+            "steps" => Steps(Vec<BackoffStep>),
+        }
+    }
+}
+
+record! {
+    /// Waits that are multiplied.
+    pub struct Geometric {
+        /// The first wait; the hint or default (bounded) where left out.
+        initial: Option<Span>,
+        /// Each wait is so many times the one before.
+        factor: Factor,
+        /// No wait grows beyond this.
+        cap: Option<Span>,
+    }
+}
+
+record! {
+    /// Waits that grow by a step.
+    pub struct Additive {
+        /// Each wait is longer by this.
+        step: Span,
+        /// No wait grows beyond this.
+        cap: Option<Span>,
+    }
+}
+
+record! {
+    /// So many waits of one length.
+    pub struct BackoffStep {
+        /// How many.
+        waits: Count,
+        /// How long each.
+        wait: Span,
+    }
+}
+
+choice! {
+    /// When a backoff starts again.
+    pub enum Reset {
+        words {
+            /// When the status changes.
+            "on_change" => OnChange,
+            /// When the status changes, and after an error answer.
+            "on_change_or_error" => OnChangeOrError,
+            /// Never.
+            "never" => Never,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What an error answer does.
+    pub enum OnError {
+        words {
+            /// Another poll follows.
+            "retry" => Retry,
+            /// The loop ends.
+            "end" => End,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// Waits after consecutive error answers.
+    pub struct ErrorBackoff {
+        /// The wait after the first.
+        initial: Span,
+        /// Each further one is so many times longer.
+        factor: Factor = Factor(2.0),
+        /// No wait grows beyond this.
+        cap: Option<Span>,
+        /// When it starts again.
+        reset: ErrorReset = ErrorReset::OnSuccess,
+    }
+}
+
+choice! {
+    /// When the error backoff starts again.
+    pub enum ErrorReset {
+        words {
+            /// After a good answer.
+            "on_success" => OnSuccess,
+            /// Never: errors of a task are counted over its life.
+            "never" => Never,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Randomness of a wait d; u is uniform on [0, 1).
+    pub enum Jitter {
+        words {
+            /// d.
+            "none" => None,
+            /// Uniform on [0, d).
+            "full" => Full,
+            /// Uniform on [d/2, d).
+            "equal" => Equal,
+        }
+        tables {
+            /// Uniform on d ± this share of it.
+            "proportional" => Proportional(Share),
+            /// Uniform on [d, d + this).
+            "additive" => Additive(Span),
+            /// Uniform on [d - this, d).
+            "minus" => Minus(Span),
+            /// Uniform on [this, d).
+            "window" => Window(Duration),
+            /// Uniform on [d, this many times the last wait).
+            "decorrelated" => Decorrelated(Positive),
+        }
+    }
+}
+
+choice! {
+    /// When the first poll is sent.
+    pub enum FirstPoll {
+        words {
+            /// With the creation's answer.
+            "at_once" => AtOnce,
+            /// After one wait of the policy.
+            "after_wait" => AfterWait,
+        }
+        tables {
+            /// After a time of its own.
+            "after" => After(Duration),
+        }
+    }
+}
+
+choice! {
+    /// What a wait is counted from.
+    pub enum Pace {
+        words {
+            /// The answer: the period is wait + round trip.
+            "fixed_delay" => FixedDelay,
+            /// The last tick: the period is the wait; a tick that is missed while a poll is in flight fires at once, further ones are dropped.
+            "fixed_rate" => FixedRate,
+        }
+        tables {}
+    }
+}
+
+record! {
+    /// What a host's timer makes of a wait.
+    pub struct Timer {
+        /// Waits are cut to whole multiples of this; 0 does not cut.
+        quantum: Duration = Duration(0),
+        /// No timer is shorter.
+        minimum: Duration = Duration(0),
+        /// Longer waits than this become what `beyond` says; no limit where left out.
+        maximum: Option<Span>,
+        /// What a wait above the maximum becomes.
+        beyond: Beyond = Beyond::Minimum,
+        /// Added to every wait: how late the timer fires.
+        overhead: Duration = Duration(0),
+    }
+}
+
+choice! {
+    /// What a wait above the timer's maximum becomes.
+    pub enum Beyond {
+        words {
+            /// The minimum: a 32-bit timer turns "almost never" into a flood.
+            "minimum" => Minimum,
+            /// The maximum.
+            "maximum" => Maximum,
+            /// It never fires.
+            "forever" => Forever,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Can an abort interrupt a wait?
+    pub enum WaitManner {
+        words {
+            /// At once.
+            "interruptible" => Interruptible,
+            /// The flag is looked at when the sleep ends.
+            "checked_after_sleep" => CheckedAfterSleep,
+            /// The flag is never looked at: the loop polls on until the end.
+            "ignored" => Ignored,
+        }
+        tables {
+            /// The sleep is cut into slices, and the flag is looked at after each.
+            "sliced" => Sliced(Span),
+        }
+    }
+}
+
+choice! {
+    /// What is called when the end was seen.
+    pub enum AtEnd {
+        words {
+            /// Nothing: the result came with the answer.
+            "nothing" => Nothing,
+            /// `tasks/result`, for a completed task.
+            "tasks/result" => TasksResult,
+        }
+        tables {}
+    }
+}
