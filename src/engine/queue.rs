@@ -83,6 +83,8 @@ pub struct Queue {
     /// Number of the bucket being drained.
     current: u64,
     ring: Vec<Vec<Event>>,
+    /// Buffers of buckets that are drained, the last one on top: still in the cache when the next bucket begins.
+    spare: Vec<Vec<Event>>,
     /// The bucket being drained, ascending, from `next` on.
     due: Vec<Event>,
     next: usize,
@@ -102,6 +104,7 @@ impl Default for Queue {
             width: 24,
             current: u64::MAX,
             ring: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
             due: Vec::new(),
             next: 0,
             side: BinaryHeap::new(),
@@ -124,7 +127,11 @@ impl Queue {
         // Buckets 1 to BUCKETS - 1 ahead of the current one lie on the ring.
         let ahead = bucket.wrapping_sub(self.current).wrapping_sub(1);
         if ahead < BUCKETS - 1 {
-            self.ring[(bucket % BUCKETS) as usize].push(event);
+            let bucket = &mut self.ring[(bucket % BUCKETS) as usize];
+            if bucket.capacity() == 0 {
+                *bucket = self.spare.pop().unwrap_or_default();
+            }
+            bucket.push(event);
         } else {
             self.push_elsewhere(event, bucket);
         }
@@ -206,7 +213,7 @@ impl Queue {
                 let mut bucket = std::mem::take(&mut self.ring[slot]);
                 sort(&bucket, &mut self.due, &mut self.counts, self.width);
                 bucket.clear();
-                self.ring[slot] = bucket;
+                self.spare.push(bucket);
                 break;
             }
         }
@@ -240,7 +247,13 @@ impl Queue {
     fn rebuild(&mut self, width: u32) {
         let end = self.current.wrapping_add(1) << self.width;
         let mut all: Vec<Event> = Vec::with_capacity(self.len);
-        self.ring.iter_mut().for_each(|bucket| all.append(bucket));
+        for bucket in self.ring.iter_mut().map(std::mem::take) {
+            all.extend_from_slice(&bucket);
+            if bucket.capacity() > 0 {
+                self.spare.push(bucket);
+            }
+        }
+        self.spare.iter_mut().for_each(Vec::clear);
         all.extend(self.over.drain().map(|Reverse(e)| e));
         self.width = width;
         self.current = (end >> width).wrapping_sub(1);
