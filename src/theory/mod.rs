@@ -33,6 +33,7 @@
 //! | O7 | polls with random intervals | [`polls_mean_renewal`] |
 //! | O8 | clamped interval hints | [`mean_inverse_clamped_lognormal`], [`mean_clamped_lognormal`], [`mean_inverse_clamped_uniform`], [`mean_clamped_uniform`] |
 //! | O9 | bursts, spreading, random phases | [`burst_wait_mean`], [`burst_wait_max`], [`burst_drain`], [`spread_peak_rate_per_s`], [`spread_delay_mean`], [`spread_needed`], [`bucket_mean_random_phases`], [`bucket_quantile_random_phases`] |
+//! | O10 | does jitter undo synchrony | [`phase_coherence_uniform`], [`cycles_to_coherence_uniform`] |
 //! | O12 | wait behind Poisson polls | [`wait_mean_mg1`], [`wait_mean_md1`] |
 //! | O13 | wait behind periodic polls | [`virtual_wait_tail_ndd1`], [`wait_tail_ndd1`], [`wait_mean_ndd1`], [`wait_quantile_ndd1`] |
 //! | O14 | geometric backoff | [`polls_geometric_backoff`], [`completion_delay_geometric_backoff`], [`detection_bound_geometric_backoff`], [`detection_ratio_log_uniform`], [`backoff_send_times`] |
@@ -41,6 +42,7 @@ mod abort;
 mod backoff;
 mod binomial;
 mod bursts;
+mod coherence;
 mod fixed_interval;
 mod hints;
 mod queues;
@@ -63,6 +65,7 @@ pub use bursts::{
     bucket_mean_random_phases, bucket_quantile_random_phases, burst_drain, burst_wait_max,
     burst_wait_mean, spread_delay_mean, spread_needed, spread_peak_rate_per_s,
 };
+pub use coherence::{cycles_to_coherence_uniform, phase_coherence_uniform};
 pub use fixed_interval::{
     FirstPoll, aggregate_rate_closed, aggregate_rate_open, aggregate_rate_open_correlated,
     completion_delay_fixed_interval, completion_delay_mean_exponential,
