@@ -34,6 +34,8 @@
 //! | O8 | clamped interval hints | [`mean_inverse_clamped_lognormal`], [`mean_clamped_lognormal`], [`mean_inverse_clamped_uniform`], [`mean_clamped_uniform`] |
 //! | O9 | bursts, spreading, random phases | [`burst_wait_mean`], [`burst_wait_max`], [`burst_drain`], [`spread_peak_rate_per_s`], [`spread_delay_mean`], [`spread_needed`], [`bucket_mean_random_phases`], [`bucket_quantile_random_phases`] |
 //! | O10 | does jitter undo synchrony | [`phase_coherence_uniform`], [`cycles_to_coherence_uniform`] |
+//! | O11 | token buckets | [`token_bucket_first_refusal`], [`token_bucket_requests_before_refusal`], [`token_bucket_granted`] |
+//! | O11 | quotas per window | [`quota_spent_after`], [`quota_dark_share`], [`pollers_within_quota`], [`pollers_within_quota_in_step`], [`shortest_interval_within_quota`], [`shortest_interval_within_quota_in_step`] |
 //! | O12 | wait behind Poisson polls | [`wait_mean_mg1`], [`wait_mean_md1`] |
 //! | O13 | wait behind periodic polls | [`virtual_wait_tail_ndd1`], [`wait_tail_ndd1`], [`wait_mean_ndd1`], [`wait_quantile_ndd1`] |
 //! | O14 | geometric backoff | [`polls_geometric_backoff`], [`completion_delay_geometric_backoff`], [`detection_bound_geometric_backoff`], [`detection_ratio_log_uniform`], [`backoff_send_times`] |
@@ -46,6 +48,7 @@ mod coherence;
 mod fixed_interval;
 mod hints;
 mod queues;
+mod quota;
 mod range;
 mod renewal;
 mod rounding;
@@ -80,6 +83,11 @@ pub use hints::{
 pub use queues::{
     virtual_wait_tail_ndd1, wait_mean_md1, wait_mean_mg1, wait_mean_ndd1, wait_quantile_ndd1,
     wait_tail_ndd1,
+};
+pub use quota::{
+    pollers_within_quota, pollers_within_quota_in_step, quota_dark_share, quota_spent_after,
+    shortest_interval_within_quota, shortest_interval_within_quota_in_step,
+    token_bucket_first_refusal, token_bucket_granted, token_bucket_requests_before_refusal,
 };
 pub use renewal::{
     polls_mean_renewal, residual_cdf_uniform, residual_mean, residual_mean_uniform,
