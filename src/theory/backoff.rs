@@ -163,7 +163,7 @@ fn is_factor(factor: f64) -> bool {
 }
 
 /// A geometric backoff as a ramp of growing intervals followed by constant ones.
-struct Schedule {
+pub(super) struct Schedule {
     first_interval_s: f64,
     factor: f64,
     ceiling_s: f64,
@@ -172,7 +172,8 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(first_interval_s: f64, factor: f64, ceiling_s: f64) -> Option<Schedule> {
+    /// None for arguments out of range.
+    pub(super) fn new(first_interval_s: f64, factor: f64, ceiling_s: f64) -> Option<Schedule> {
         if !(is_positive(first_interval_s) && is_factor(factor) && ceiling_s > 0.0) {
             return None;
         }
@@ -209,7 +210,8 @@ impl Schedule {
         polls.max(1.0)
     }
 
-    fn send_time_s(&self, polls: f64) -> f64 {
+    /// Sum of that many intervals.
+    pub(super) fn send_time_s(&self, polls: f64) -> f64 {
         let growth = self.factor - 1.0;
         let ramp = polls.min(self.ramp_polls);
         let ramp_firsts = if growth == 0.0 {

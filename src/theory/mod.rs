@@ -39,6 +39,8 @@
 //! | O12 | wait behind Poisson polls | [`wait_mean_mg1`], [`wait_mean_md1`] |
 //! | O13 | wait behind periodic polls | [`virtual_wait_tail_ndd1`], [`wait_tail_ndd1`], [`wait_mean_ndd1`], [`wait_quantile_ndd1`] |
 //! | O14 | geometric backoff | [`polls_geometric_backoff`], [`completion_delay_geometric_backoff`], [`detection_bound_geometric_backoff`], [`detection_ratio_log_uniform`], [`backoff_send_times`] |
+//! | O15 | requests in an outage | [`outage_requests_fixed_interval`], [`outage_requests_without_wait`], [`outage_requests_geometric_backoff`], [`outage_requests_breaker`] |
+//! | O19 | retries in layers | [`retry_amplification`] |
 
 mod abort;
 mod backoff;
@@ -47,6 +49,7 @@ mod bursts;
 mod coherence;
 mod fixed_interval;
 mod hints;
+mod outage;
 mod queues;
 mod quota;
 mod range;
@@ -79,6 +82,10 @@ pub use fixed_interval::{
 pub use hints::{
     mean_clamped_lognormal, mean_clamped_uniform, mean_inverse_clamped_lognormal,
     mean_inverse_clamped_uniform,
+};
+pub use outage::{
+    outage_requests_breaker, outage_requests_fixed_interval, outage_requests_geometric_backoff,
+    outage_requests_without_wait, retry_amplification,
 };
 pub use queues::{
     virtual_wait_tail_ndd1, wait_mean_md1, wait_mean_mg1, wait_mean_ndd1, wait_quantile_ndd1,
