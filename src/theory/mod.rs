@@ -40,11 +40,13 @@
 //! | O13 | wait behind periodic polls | [`virtual_wait_tail_ndd1`], [`wait_tail_ndd1`], [`wait_mean_ndd1`], [`wait_quantile_ndd1`] |
 //! | O14 | geometric backoff | [`polls_geometric_backoff`], [`completion_delay_geometric_backoff`], [`detection_bound_geometric_backoff`], [`detection_ratio_log_uniform`], [`backoff_send_times`] |
 //! | O15 | requests in an outage | [`outage_requests_fixed_interval`], [`outage_requests_without_wait`], [`outage_requests_geometric_backoff`], [`outage_requests_breaker`] |
+//! | O16 | budget of a fleet | [`interval_under_budget`], [`aggregate_rate_under_budget`], [`completion_delay_mean_under_budget`] |
 //! | O19 | retries in layers | [`retry_amplification`] |
 
 mod abort;
 mod backoff;
 mod binomial;
+mod budget;
 mod bursts;
 mod coherence;
 mod fixed_interval;
@@ -66,6 +68,9 @@ pub use abort::{
 pub use backoff::{
     backoff_send_times, completion_delay_geometric_backoff, detection_bound_geometric_backoff,
     detection_ratio_log_uniform, polls_geometric_backoff,
+};
+pub use budget::{
+    aggregate_rate_under_budget, completion_delay_mean_under_budget, interval_under_budget,
 };
 pub use bursts::{
     bucket_mean_random_phases, bucket_quantile_random_phases, burst_drain, burst_wait_max,
