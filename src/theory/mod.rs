@@ -41,6 +41,7 @@
 //! | O14 | geometric backoff | [`polls_geometric_backoff`], [`completion_delay_geometric_backoff`], [`detection_bound_geometric_backoff`], [`detection_ratio_log_uniform`], [`backoff_send_times`] |
 //! | O15 | requests in an outage | [`outage_requests_fixed_interval`], [`outage_requests_without_wait`], [`outage_requests_geometric_backoff`], [`outage_requests_breaker`] |
 //! | O16 | budget of a fleet | [`interval_under_budget`], [`aggregate_rate_under_budget`], [`completion_delay_mean_under_budget`] |
+//! | O17 | which interval | [`cost_mean_fixed_interval`], [`best_interval`], [`feasible_intervals`] |
 //! | O19 | retries in layers | [`retry_amplification`] |
 
 mod abort;
@@ -51,6 +52,7 @@ mod bursts;
 mod coherence;
 mod fixed_interval;
 mod hints;
+mod optimum;
 mod outage;
 mod queues;
 mod quota;
@@ -88,6 +90,7 @@ pub use hints::{
     mean_clamped_lognormal, mean_clamped_uniform, mean_inverse_clamped_lognormal,
     mean_inverse_clamped_uniform,
 };
+pub use optimum::{best_interval, cost_mean_fixed_interval, feasible_intervals};
 pub use outage::{
     outage_requests_breaker, outage_requests_fixed_interval, outage_requests_geometric_backoff,
     outage_requests_without_wait, retry_amplification,
