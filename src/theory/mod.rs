@@ -42,6 +42,7 @@
 //! | O15 | requests in an outage | [`outage_requests_fixed_interval`], [`outage_requests_without_wait`], [`outage_requests_geometric_backoff`], [`outage_requests_breaker`] |
 //! | O16 | budget of a fleet | [`interval_under_budget`], [`aggregate_rate_under_budget`], [`completion_delay_mean_under_budget`] |
 //! | O17 | which interval | [`cost_mean_fixed_interval`], [`best_interval`], [`feasible_intervals`] |
+//! | O18 | tasks met while they run | [`remaining_mean_running_task`], [`duration_mean_running_task`], [`constant_moments`], [`exponential_moments`], [`lognormal_moments`] |
 //! | O19 | retries in layers | [`retry_amplification`] |
 
 mod abort;
@@ -52,6 +53,7 @@ mod bursts;
 mod coherence;
 mod fixed_interval;
 mod hints;
+mod inspection;
 mod optimum;
 mod outage;
 mod queues;
@@ -89,6 +91,10 @@ pub use fixed_interval::{
 pub use hints::{
     mean_clamped_lognormal, mean_clamped_uniform, mean_inverse_clamped_lognormal,
     mean_inverse_clamped_uniform,
+};
+pub use inspection::{
+    constant_moments, duration_mean_running_task, exponential_moments, lognormal_moments,
+    remaining_mean_running_task,
 };
 pub use optimum::{best_interval, cost_mean_fixed_interval, feasible_intervals};
 pub use outage::{
