@@ -17,7 +17,7 @@ pub struct Distribution {
 pub const STATISTICS: [&str; 8] = ["count", "mean", "p50", "p90", "p95", "p99", "min", "max"];
 
 /// The distributions.
-pub const DISTRIBUTIONS: [Distribution; 12] = [
+pub const DISTRIBUTIONS: [Distribution; 13] = [
     Distribution {
         name: "completion_latency",
         unit: "_ms",
@@ -78,10 +78,15 @@ pub const DISTRIBUTIONS: [Distribution; 12] = [
         unit: "",
         doc: "polls sent after the abort, per aborted task",
     },
+    Distribution {
+        name: "budget_delay",
+        unit: "_ms",
+        doc: "time that a `tasks/get` waits for its budgets, those that pass at once included; empty without a budget",
+    },
 ];
 
 /// Metrics of one value per run, with what they are.
-pub const SCALARS: [(&str, &str); 63] = [
+pub const SCALARS: [(&str, &str); 97] = [
     (
         "tasks_get_rate_mean_per_s",
         "sends of `tasks/get` in [warm-up, horizon) ÷ its length",
@@ -124,15 +129,52 @@ pub const SCALARS: [(&str, &str); 63] = [
     ("requests_tasks_get", "`tasks/get` sent"),
     ("requests_tasks_result", "`tasks/result` sent"),
     ("requests_tasks_cancel", "`tasks/cancel` sent"),
+    ("requests_tasks_update", "`tasks/update` sent"),
+    (
+        "requests_notifications_cancelled",
+        "`notifications/cancelled` sent after aborts",
+    ),
     ("tasks_get_accepted", "`tasks/get` that the server took"),
     (
         "tasks_get_refused",
-        "`tasks/get` refused with 503 because the queue was full",
+        "`tasks/get` refused by the server, for whatever reason",
+    ),
+    (
+        "tasks_get_refused_503",
+        "… with 503, because the queue was full or the server down",
+    ),
+    (
+        "tasks_get_refused_429",
+        "… with 429, because of a rate limit",
+    ),
+    (
+        "tasks_get_slow_down",
+        "… with `slow_down`, because they came sooner after the last poll than the server takes",
+    ),
+    (
+        "tasks_get_unknown_task",
+        "`tasks/get` answered with -32602, because the task was deleted or forgotten",
+    ),
+    (
+        "tasks_get_broken",
+        "`tasks/get` that a server had when it went down",
+    ),
+    (
+        "tasks_get_timed_out",
+        "`tasks/get` that their host gave up for want of an answer",
+    ),
+    (
+        "tasks_get_lost",
+        "`tasks/get` without an answer, where no timeout ended them",
+    ),
+    (
+        "tasks_get_retries",
+        "`tasks/get` that the transport sent again, unseen by the policy",
     ),
     ("tasks_get_seen", "answers to `tasks/get` that a host saw"),
     (
         "tasks_get_unseen",
-        "`tasks/get` whose answer no host saw: discarded after an abort, or still in flight when the run stopped",
+        "`tasks/get` whose answer no host saw: discarded after an abort, timed out, lost, or still in flight when the run stopped",
     ),
     (
         "useless_share",
@@ -163,6 +205,8 @@ pub const SCALARS: [(&str, &str); 63] = [
     ("wait_share_backoff", "… backoff on unchanged status"),
     ("wait_share_error_backoff", "… backoff on errors"),
     ("wait_share_jitter", "… jitter"),
+    ("wait_share_slow_down", "… the server's `slow_down`"),
+    ("wait_share_retry_after", "… `Retry-After`"),
     ("wait_share_timer", "… the host's timer"),
     (
         "wait_share_first_poll",
@@ -196,6 +240,58 @@ pub const SCALARS: [(&str, &str); 63] = [
         "queue_length_time_mean",
         "requests waiting, averaged over time in [warm-up, horizon)",
     ),
+    (
+        "held_connections_mean",
+        "long polls held by the servers, averaged over time in [warm-up, horizon)",
+    ),
+    (
+        "held_connections_peak",
+        "most long polls held at once (for the fleet: the sum over the server classes)",
+    ),
+    (
+        "store_reads",
+        "reads of the task store by loops that run on the server",
+    ),
+    ("store_reads_leaked", "… after the abort"),
+    (
+        "store_read_rate_mean_per_s",
+        "store reads in [warm-up, horizon) ÷ its length",
+    ),
+    (
+        "leaked_loops_mean",
+        "loops that run on after their abort, averaged over time in [warm-up, horizon)",
+    ),
+    (
+        "notifications",
+        "notifications of changed statuses that came to a host",
+    ),
+    (
+        "budget_skipped",
+        "`tasks/get` left out because a budget was spent",
+    ),
+    (
+        "fairness_jain",
+        "Jain's index over the tenants with a task: polls of their tasks, store reads included, by weight; 1 where all have the same, 1/n where one has everything",
+    ),
+    ("breaker_opened", "times that a closed breaker opened"),
+    (
+        "breaker_open_s",
+        "time that breakers were open or half open, summed over the breakers",
+    ),
+    (
+        "breaker_probes",
+        "`tasks/get` that a half-open breaker let try the server",
+    ),
+    ("breaker_held_back", "`tasks/get` that a breaker held back"),
+    (
+        "host_utilisation",
+        "busy time ÷ time of the event loops of hosts with a capacity",
+    ),
+    ("host_wake_ups", "wake-ups of these event loops"),
+    (
+        "reconnects",
+        "hosts that were restarted or lost their connection",
+    ),
     ("tasks", "tasks created in [warm-up, horizon)"),
     ("tasks_completed", "tasks whose host saw them completed"),
     ("tasks_failed", "tasks whose host saw them failed"),
@@ -208,6 +304,7 @@ pub const SCALARS: [(&str, &str); 63] = [
         "tasks_cancel_sent",
         "aborted tasks for which `tasks/cancel` was sent",
     ),
+    ("tasks_forgotten", "aborted tasks whose id was lost"),
     (
         "tasks_gave_up",
         "tasks whose loop ended by its deadline or its number of polls",
@@ -215,6 +312,10 @@ pub const SCALARS: [(&str, &str); 63] = [
     (
         "tasks_loop_error",
         "tasks whose loop ended by an error or a rejected answer",
+    ),
+    (
+        "tasks_expired",
+        "tasks whose loop ended because the server did not know them",
     ),
     (
         "tasks_never_polled_again",
@@ -229,6 +330,14 @@ pub const SCALARS: [(&str, &str); 63] = [
         "tasks that ended at the server and whose end no host that still wanted it saw",
     ),
     (
+        "tasks_asked",
+        "tasks whose host saw them ask for input (`input_required`)",
+    ),
+    (
+        "orphans",
+        "tasks whose end no one learns: those given up, ended by an error, never polled again or forgotten, and those whose `tasks/cancel` was refused",
+    ),
+    (
         "tasks_detected_share",
         "share of the tasks, those aborted left out, whose end was seen",
     ),
@@ -241,6 +350,8 @@ pub const SCALARS: [(&str, &str); 63] = [
         "active_tasks_mean",
         "tasks between creation and settlement, averaged over time in [warm-up, horizon)",
     ),
+    ("tokens", "tokens that a model burnt on polls"),
+    ("cost", "price of requests and tokens"),
 ];
 
 /// Every metric's name, in the order of the rows.

@@ -46,6 +46,30 @@ pub enum Purpose {
     HintValue,
     /// Jitter; index: poll number.
     Jitter,
+    /// A server's times up and down.
+    UpDown,
+    /// Whether a request is lost; index: poll number.
+    RequestLoss,
+    /// Whether an answer is lost; index: poll number.
+    AnswerLoss,
+    /// `Retry-After`; index: poll number.
+    RetryAfter,
+    /// Jitter of a transport retry; index: poll number.
+    Retry,
+    /// Whether a task asks for input.
+    InputCoin,
+    /// When.
+    InputTime,
+    /// When its host answers.
+    InputAnswer,
+    /// Whether a notification comes; index: of what.
+    NoticeCoin,
+    /// How long it takes; index: of what.
+    NoticeDelay,
+    /// Time between the reconnects of a host.
+    Reconnect,
+    /// Spread of the first polls after a reconnect; index: its number.
+    Spread,
 }
 
 /// The finaliser of SplitMix64: a bijection of 64 bits that leaves none of them guessable from another.

@@ -1,13 +1,14 @@
 //! What happens at a host: tasks are created, answers are seen, waits are chosen, polls are sent, loops end.
 
+use super::coupled::Phase;
 use super::queue::{Event, Kind, Step};
 use super::server::{Answer, delay, duration};
-use super::task::{Outcome, Task};
+use super::task::{Life, Outcome, Task};
 use super::trace::{PollRow, WaitRow};
 use super::{POLLS_AT_ONE_INSTANT, RunError, Simulation, seconds};
-use crate::metrics::tally::{Final, PairTally, WINDOW};
+use crate::metrics::tally::{Failure, Final, PairTally, WINDOW};
 use crate::model::distribution::pick;
-use crate::model::{Arrivals, HintSource, Model};
+use crate::model::{Arrivals, HintSource, Model, Notices, Then};
 use crate::policy::{
     Decision, FOREVER, HintClass, LoopEnd, Policy, RawHint, Saw, Stage, Wait, WaitManner,
 };
@@ -17,7 +18,7 @@ impl Simulation<'_> {
     /// A member asks for a task.
     pub(super) fn create(&mut self, event: Event) {
         let model = self.model;
-        let (class, member) = (event.class, event.slot);
+        let (class, member) = (event.tag, event.slot);
         let tenant = &model.tenants[class as usize];
         let shutdown = tenant.abort.as_ref().and_then(|a| a.shutdown_at);
         if shutdown.is_some_and(|at| at <= event.time) {
@@ -66,6 +67,7 @@ impl Simulation<'_> {
             outcome: self.outcome(class, key),
             counted: model.observed(created),
             traced,
+            coupled: model.pairs[pair as usize].coupled,
             ..Task::new(key, created)
         };
         if let HintSource::PerTask(mix) = &servers.hint {
@@ -80,6 +82,9 @@ impl Simulation<'_> {
             }
         }
         let slot = self.slab.insert(task);
+        if task.coupled {
+            self.begin_loop(slot);
+        }
         if servers.limits_execution() {
             self.push_task_event(slot, created, Step::Ends, Kind::Queue);
         }
@@ -90,7 +95,7 @@ impl Simulation<'_> {
         if model.observed(created) {
             count_hint(&mut self.pairs[pair as usize], hint);
         }
-        self.decide(slot, created, Saw::Created(hint), Some(hint));
+        self.decide(slot, created, Saw::Created(hint), Some(hint), u64::MAX);
     }
 
     /// How the task ends at the server.
@@ -134,65 +139,177 @@ impl Simulation<'_> {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         task.holds -= 1;
+        if task.coupled {
+            return self.answer_on_its_way(slot, seen, answer);
+        }
         let aborted = task.abort < seen && task.abort <= model.stop;
-        if task.settled || aborted && aborts_requests(model, task.class) {
+        if task.settled() || aborted && aborts_requests(model, task.class) {
             return self.drop_answer(slot, seen);
         }
         if seen > model.stop {
             self.totals.in_flight += 1;
             return self.tell_poll(slot, None, "in flight");
         }
-        let outcome = match answer {
-            Answer::Working(_) => 0,
-            Answer::Ended => 1,
-            Answer::Refused => 2,
-        };
-        let working = outcome == 0;
-        task.streak += u32::from(outcome != 1);
-        self.totals.seen += 1;
-        self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, outcome));
-        if model.observed(task.sent) {
-            let pair = &mut self.pairs[task.pair as usize];
-            pair.seen += 1;
-            pair.unchanged += u64::from(working);
-            pair.errors_seen += u64::from(answer == Answer::Refused);
-            if let Answer::Working(hint) = answer {
-                count_hint(pair, hint);
-            }
-        }
+        self.see(slot, seen, answer, aborted);
+    }
+
+    /// The host sees an answer; `aborted` says that its caller has given up before.
+    #[inline(always)]
+    pub(super) fn see(&mut self, slot: u32, seen: u64, answer: Answer, aborted: bool) {
+        let model = self.model;
+        self.count_answer(slot, seen, answer);
+        let mut after = u64::MAX;
         let (saw, hint, status) = match answer {
             Answer::Ended => return self.end_seen(slot, seen),
-            Answer::Working(hint) => (Saw::Unchanged(hint), Some(hint), "working"),
-            Answer::Refused => (Saw::Error, None, "503"),
+            Answer::Working(hint) => {
+                let task = &self.slab.tasks[slot as usize];
+                if !task.coupled && !model.pairs[task.pair as usize].guarded {
+                    (Saw::Unchanged(hint), Some(hint), "working")
+                } else if task.coupled && self.notes_status(slot, false) {
+                    after = self.retry_after_on_success(slot);
+                    (Saw::Changed(hint), Some(hint), "working")
+                } else {
+                    after = self.retry_after_on_success(slot);
+                    (Saw::Unchanged(hint), Some(hint), "working")
+                }
+            }
+            Answer::Asks(hint) => {
+                after = self.retry_after_on_success(slot);
+                let saw = if self.notes_status(slot, true) {
+                    Saw::Changed(hint)
+                } else {
+                    Saw::Unchanged(hint)
+                };
+                (saw, Some(hint), "input_required")
+            }
+            Answer::Failed(Failure::UnknownTask, _) if self.unknown_ends(slot) => {
+                self.tell_poll(slot, Some(seen), Failure::UnknownTask.text());
+                return self.end_loop(slot, seen, Final::Expired);
+            }
+            Answer::Failed(failure, retry_after) => {
+                after = retry_after;
+                let saw = if failure == Failure::TooSoon {
+                    Saw::SlowDown
+                } else {
+                    Saw::Error
+                };
+                (saw, None, failure.text())
+            }
         };
-        let waited_for = aborted && policy(model, task.class).manner != WaitManner::Ignored;
+        let class = self.slab.tasks[slot as usize].class;
+        let waited_for = aborted && policy(model, class).manner != WaitManner::Ignored;
         self.tell_poll(slot, Some(seen), status);
         if waited_for {
             return self.settle_abort(slot, seen);
         }
-        self.decide(slot, seen, saw, hint);
+        self.decide(slot, seen, saw, hint, after);
+    }
+
+    /// Counts an answer that a host sees.
+    #[inline(always)]
+    pub(super) fn count_answer(&mut self, slot: u32, seen: u64, answer: Answer) {
+        let model = self.model;
+        let task = &mut self.slab.tasks[slot as usize];
+        let (outcome, failure) = match answer {
+            Answer::Working(_) | Answer::Asks(_) => (0, None),
+            Answer::Ended => (1, None),
+            Answer::Failed(Failure::TimedOut, _) => (3, Some(Failure::TimedOut)),
+            Answer::Failed(failure, _) => (2, Some(failure)),
+        };
+        task.streak += u32::from(outcome != 1);
+        self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, outcome));
+        let requests = match task.coupled {
+            true => u64::from(
+                model.carriers[model.tenants[task.class as usize].policy].requests_per_poll,
+            ),
+            false => 1,
+        };
+        let timed_out = failure == Some(Failure::TimedOut);
+        if timed_out {
+            self.totals.timed_out += requests;
+        } else {
+            self.totals.seen += requests;
+        }
+        if model.observed(task.sent) {
+            let pair = &mut self.pairs[task.pair as usize];
+            if timed_out {
+                pair.failures[Failure::TimedOut as usize] += requests;
+                return;
+            }
+            pair.seen += requests;
+            if failure.is_some() {
+                pair.errors_seen += requests;
+            }
+            match answer {
+                Answer::Working(hint) => {
+                    pair.unchanged += requests;
+                    count_hint(pair, hint);
+                }
+                Answer::Asks(hint) => {
+                    // A question seen for the first time is a change.
+                    let knows = self.loops[slot as usize].knows_question;
+                    pair.unchanged += if knows { requests } else { 0 };
+                    count_hint(pair, hint);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// `Retry-After` in a good answer, ns; [`u64::MAX`] where there is none.
+    fn retry_after_on_success(&self, slot: u32) -> u64 {
+        let class = self.slab.tasks[slot as usize].server_class as usize;
+        self.model.servers[class]
+            .retry_after_on_success
+            .unwrap_or(u64::MAX)
+    }
+
+    /// Does an unknown task end the loop?
+    fn unknown_ends(&self, slot: u32) -> bool {
+        let class = self.slab.tasks[slot as usize].class as usize;
+        self.model.carriers[self.model.tenants[class].policy].unknown_ends
     }
 
     /// The answer comes to nobody: the abort has dropped the request, now or before.
     #[cold]
-    fn drop_answer(&mut self, slot: u32, seen: u64) {
+    pub(super) fn drop_answer(&mut self, slot: u32, seen: u64) {
         let task = self.slab.tasks[slot as usize];
-        self.totals.dropped += 1;
-        self.fingerprint = self.fingerprint.wrapping_add(mark(&task, seen, 3));
-        if !task.settled {
+        self.totals.dropped += self.requests_per_poll(task.class);
+        self.mark_dropped(slot, seen);
+        if task.coupled {
+            self.loops[slot as usize].phase = Phase::Idle;
+        }
+        if !task.settled() {
             self.tell_poll(slot, None, "dropped by the abort");
             self.settle_abort(slot, task.abort);
         }
         self.slab.sweep(slot);
     }
 
+    /// A poll whose answer nobody sees, in the fingerprint.
+    pub(super) fn mark_dropped(&mut self, slot: u32, seen: u64) {
+        let task = &self.slab.tasks[slot as usize];
+        self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, 3));
+    }
+
     /// The policy decides at `at`, and the next poll is sent or the loop ends.
     #[inline]
-    fn decide(&mut self, slot: u32, at: u64, saw: Saw, hint: Option<RawHint>) {
+    pub(super) fn decide(
+        &mut self,
+        slot: u32,
+        at: u64,
+        saw: Saw,
+        hint: Option<RawHint>,
+        retry_after: u64,
+    ) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         let policy = policy(model, task.class);
-        if task.polls >= policy.max_polls {
+        let mut polls = task.polls;
+        if task.coupled {
+            polls -= self.loops[slot as usize].uncounted;
+        }
+        if polls >= policy.max_polls {
             return self.end_loop(slot, at, Final::GaveUp);
         }
         let bits = if policy.jitter.draws() {
@@ -200,7 +317,12 @@ impl Simulation<'_> {
         } else {
             0
         };
-        match policy.decide(&mut task.state, saw, bits) {
+        let mut decision = policy.decide(&mut task.state, saw, bits);
+        if retry_after < u64::MAX {
+            let good = !matches!(saw, Saw::Error | Saw::SlowDown);
+            decision = policy.obey(&mut task.state, decision, retry_after, good);
+        }
+        match decision {
             Decision::End(end) => {
                 let why = if end == LoopEnd::Rejected {
                     "answer rejected"
@@ -219,7 +341,8 @@ impl Simulation<'_> {
                         pair.interval.record(wait.wait);
                     }
                     pair.causes[wait.cause as usize] += 1;
-                    pair.masks[wait.touched as usize] += 1;
+                    let combined = wait.touched as usize & ((1 << Stage::COMBINED) - 1);
+                    pair.masks[combined] += 1;
                 }
                 if task.traced {
                     self.tell_wait(slot, at, hint, wait);
@@ -239,6 +362,9 @@ impl Simulation<'_> {
             true => (from.saturating_add(wait).saturating_add(late), 0),
             false => next_tick(task.tick, from, wait, late),
         };
+        if task.coupled {
+            return self.sleep(slot, from, next, tick);
+        }
         let deadline = match policy.give_up_after {
             FOREVER.. => u64::MAX,
             age => task.created.saturating_add(age),
@@ -279,18 +405,24 @@ impl Simulation<'_> {
 
     /// A poll is sent at `next`.
     #[inline]
-    fn send(&mut self, slot: u32, next: u64, tick: u64) {
+    pub(super) fn send(&mut self, slot: u32, next: u64, tick: u64) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         let gap = next - task.sent;
         let leaked = next > task.abort;
+        let requests = match task.coupled {
+            true => model.carriers[model.tenants[task.class as usize].policy].requests_per_poll,
+            false => 1,
+        };
         let pair = &mut self.pairs[task.pair as usize];
         if next < model.horizon {
-            pair.windows[(next / WINDOW) as usize] += 1;
+            pair.windows[(next / WINDOW) as usize] += requests;
         }
         if model.observed(next) {
-            pair.sent += 1;
-            pair.leaked += u64::from(leaked);
+            pair.sent += u64::from(requests);
+            if leaked {
+                pair.leaked += u64::from(requests);
+            }
             if task.polls > 0 {
                 pair.gap.record(gap);
             }
@@ -300,20 +432,24 @@ impl Simulation<'_> {
         task.sent = next;
         task.tick = tick;
         task.leaked += u32::from(leaked);
-        self.totals.sent += 1;
+        self.totals.sent += u64::from(requests);
         if task.at_once >= POLLS_AT_ONE_INSTANT {
             let at = task.sent;
             return self.fail_without_time(slot, at, "polls of one task");
         }
         let out = delay(model, task, Purpose::DelayOut, u64::from(task.polls));
-        let arrival = next.saturating_add(out);
+        let (arrival, coupled) = (next.saturating_add(out), task.coupled);
         self.push_task_event(
             slot,
             arrival,
             if out == 0 { Step::Sends } else { Step::Arrives },
             Kind::Poll,
         );
-        self.drop_request_before(slot, arrival);
+        if coupled {
+            self.on_its_way(slot, arrival);
+        } else {
+            self.drop_request_before(slot, arrival);
+        }
     }
 
     /// An abort that drops the poll in flight before its next event at `event`: what it causes may lie before that event, and
@@ -321,7 +457,7 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn drop_request_before(&mut self, slot: u32, event: u64) {
         let task = &self.slab.tasks[slot as usize];
-        let comes = task.abort < event && task.abort <= self.model.stop && !task.settled;
+        let comes = task.abort < event && task.abort <= self.model.stop && !task.settled();
         if comes && aborts_requests(self.model, task.class) {
             let abort = task.abort;
             self.tell_poll(slot, None, "dropped by the abort");
@@ -330,7 +466,7 @@ impl Simulation<'_> {
     }
 
     #[cold]
-    fn fail_without_time(&mut self, slot: u32, at: u64, what: &'static str) {
+    pub(super) fn fail_without_time(&mut self, slot: u32, at: u64, what: &'static str) {
         let task = &self.slab.tasks[slot as usize];
         let tenant = &self.model.tenants[task.class as usize];
         self.failed = Some(RunError::NoTime {
@@ -343,16 +479,28 @@ impl Simulation<'_> {
     }
 
     /// The host sees the end of a task.
-    fn end_seen(&mut self, slot: u32, seen: u64) {
+    pub(super) fn end_seen(&mut self, slot: u32, seen: u64) {
         let model = self.model;
-        let task = self.slab.tasks[slot as usize];
+        let mut task = self.slab.tasks[slot as usize];
+        if task.coupled {
+            task.outcome = self.slab.tasks[self.first_of(slot) as usize].outcome;
+        }
         let fetches = policy(model, task.class).fetches_result;
         let fetches = fetches && task.outcome == Outcome::Completed;
         if task.counted {
+            // What a loop on the server sees has still to come to the host.
+            let way = if model.carriers[model.tenants[task.class as usize].policy].on_server {
+                let index = u64::from(task.polls);
+                let delay = &model.servers[task.server_class as usize].delay;
+                delay.draw(|| task.key.draw(Purpose::DelayBack, index))
+            } else {
+                0
+            };
+            let latency = seen.saturating_add(way) - task.end;
             let pair = &mut self.pairs[task.pair as usize];
-            pair.completion.record(seen - task.end);
+            pair.completion.record(latency);
             if !fetches {
-                pair.result.record(seen - task.end);
+                pair.result.record(latency);
             }
         }
         self.tell_poll(slot, Some(seen), task.outcome.status());
@@ -373,55 +521,101 @@ impl Simulation<'_> {
     }
 
     /// An aborted loop ends: control returns to the caller at `at`.
-    fn settle_abort(&mut self, slot: u32, at: u64) {
+    pub(super) fn settle_abort(&mut self, slot: u32, at: u64) {
         let task = self.slab.tasks[slot as usize];
         if at > self.model.stop {
             return;
         }
         self.tell(slot, task.abort, 5, "abort", String::new);
-        let cancels = self.model.tenants[task.class as usize]
-            .abort
-            .as_ref()
-            .is_some_and(|a| a.cancels);
-        if cancels {
-            self.send_cancel(slot, at);
+        let rules = self.model.tenants[task.class as usize].abort.as_ref();
+        let then = rules.map_or(Then::Detach, |a| a.then);
+        if let Some(rules) = rules {
+            self.send_notices(slot, rules.notices, at);
         }
-        self.end_loop(
-            slot,
-            at,
-            if cancels {
-                Final::CancelSent
-            } else {
-                Final::Detached
-            },
-        );
+        if then == Then::Cancel {
+            self.send_cancel(slot, at);
+            let bound = rules.map_or(0, |a| a.cancel_bound);
+            if task.coupled && bound > 0 {
+                self.drop_poll(slot);
+                self.leave_queues(slot);
+                self.loops[slot as usize].phase = Phase::Cancelling;
+                let bound = at.saturating_add(bound);
+                if bound <= self.model.stop {
+                    self.push_task_event(slot, bound, Step::Aborts, Kind::Settle);
+                }
+                return;
+            }
+        }
+        let how = match then {
+            Then::Detach => Final::Detached,
+            Then::Cancel => Final::CancelSent,
+            Then::Forget => Final::Forgotten,
+        };
+        self.end_loop(slot, at, how);
         self.slab.sweep(slot);
     }
 
+    /// `notifications/cancelled` of an abort.
+    fn send_notices(&mut self, slot: u32, notices: Notices, at: u64) {
+        let task = &self.slab.tasks[slot as usize];
+        if !self.model.observed(at) {
+            return;
+        }
+        self.pairs[task.pair as usize].notices_cancelled += match notices {
+            Notices::None => 0,
+            Notices::One => 1,
+            // The creation is a request too.
+            Notices::PerRequest => u64::from(task.polls) + 1,
+        };
+    }
+
     /// The loop of a task ends at `at`. The caller sweeps the slot where it may be free.
-    fn end_loop(&mut self, slot: u32, at: u64, how: Final) {
+    pub(super) fn end_loop(&mut self, slot: u32, at: u64, how: Final) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
-        task.settled = true;
+        task.life = Life::Settled;
         let task = *task;
+        let pair = task.pair as usize;
+        if task.coupled {
+            self.leave_queues(slot);
+            self.leave_host(slot);
+            let first = self.first_of(slot);
+            if first != slot {
+                // Whatever else is counted, the first loop of the task counts.
+                self.slab.release(first);
+                self.leak(slot, at);
+                return self.tell(slot, at, 8, "settled", || final_text(how).into());
+            }
+        }
         let active = model.observed_part(task.created, at);
-        let pair = &mut self.pairs[task.pair as usize];
-        pair.active_ns += u128::from(active);
-        let wanted = !matches!(how, Final::Detached | Final::CancelSent);
+        self.pairs[pair].active_ns += u128::from(active);
+        let aborted = matches!(how, Final::Detached | Final::CancelSent | Final::Forgotten);
+        let wanted = !aborted;
         let seen = matches!(how, Final::Completed | Final::Failed | Final::Cancelled);
+        if task.abort < at {
+            self.leak(slot, at);
+        }
         if task.counted {
+            let lost = matches!(
+                how,
+                Final::GaveUp | Final::LoopError | Final::NeverPolledAgain | Final::Forgotten
+            );
+            self.members[task.member as usize].polls += u64::from(task.polls);
+            let pair = &mut self.pairs[pair];
             pair.finals[how as usize] += 1;
+            pair.orphans += u64::from(lost);
             pair.polls_per_task.record(u64::from(task.polls));
             pair.streak.record(u64::from(task.streak));
             // A task whose server has not yet said when it ends will end unseen as well.
             let unseen = !seen && task.abort >= at && wanted;
             // Where the server has not yet said when the task ends, it is counted when it does.
-            self.slab.tasks[slot as usize].ends_unseen = unseen && task.end == u64::MAX;
+            if unseen && task.end == u64::MAX {
+                self.slab.tasks[slot as usize].life = Life::SettledUnseen;
+            }
             pair.unseen += u64::from(unseen && task.end <= model.stop && task.end != u64::MAX);
-            if task.abort < at {
-                tally_abort(pair, &task, (at != u64::MAX).then_some(at));
-            } else if !wanted {
-                tally_abort(pair, &task, Some(at));
+            if task.abort < at || aborted {
+                let returned = self.returns_at(&task, at);
+                tally_abort(&mut self.pairs[task.pair as usize], &task, returned);
             }
         }
         if !model.servers[task.server_class as usize].limits_execution() && how != Final::CancelSent
@@ -455,7 +649,9 @@ impl Simulation<'_> {
             if member.at_once >= POLLS_AT_ONE_INSTANT {
                 self.fail_without_time(slot, at, "tasks, each after the end of another,");
             } else {
-                self.push_create(task.class, task.member, again);
+                let late = aborted || how == Final::GaveUp;
+                let step = if late { Step::Aborts } else { Step::Seen };
+                self.push_create_in(step, task.class, task.member, again);
             }
         }
         if !seen && wanted {
@@ -463,20 +659,44 @@ impl Simulation<'_> {
         }
     }
 
+    /// When control returns to a caller whose loop ends at `at`; `None` for never. A loop on the server keeps no caller waiting.
+    fn returns_at(&self, task: &Task, at: u64) -> Option<u64> {
+        let policy = self.model.tenants[task.class as usize].policy;
+        let on_server = self.model.carriers[policy].on_server;
+        let at = if on_server { task.abort } else { at };
+        (at != u64::MAX).then_some(at)
+    }
+
+    /// A loop has run on after its abort, until `to`.
+    fn leak(&mut self, slot: u32, to: u64) {
+        let task = &self.slab.tasks[slot as usize];
+        let pair = &mut self.pairs[task.pair as usize];
+        pair.leaking.add(task.abort, to);
+        pair.leaking_ns += u128::from(self.model.observed_part(task.abort, to));
+    }
+
     /// Tallies a task that was still being polled when the run stopped.
     pub(super) fn leave_running(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         let model = self.model;
         let stop = model.stop;
+        if task.abort <= stop {
+            self.leak(slot, stop);
+        }
+        if task.coupled && self.first_of(slot) != slot {
+            return;
+        }
         let active = model.observed_part(task.created, stop);
-        let pair = &mut self.pairs[task.pair as usize];
-        pair.active_ns += u128::from(active);
+        self.pairs[task.pair as usize].active_ns += u128::from(active);
         if task.counted {
-            pair.finals[Final::Running as usize] += 1;
+            self.members[task.member as usize].polls += u64::from(task.polls);
+            self.pairs[task.pair as usize].finals[Final::Running as usize] += 1;
             if task.abort <= stop {
-                tally_abort(pair, &task, None);
+                let returned = self.returns_at(&task, u64::MAX);
+                tally_abort(&mut self.pairs[task.pair as usize], &task, returned);
             } else {
-                pair.unseen += u64::from(task.end <= stop);
+                self.pairs[task.pair as usize].unseen +=
+                    u64::from(task.end <= stop && task.end < u64::MAX);
             }
         }
         if task.abort <= stop {
@@ -569,12 +789,12 @@ impl Simulation<'_> {
 
 /// The policy that the hosts of a tenant class follow.
 #[inline]
-fn policy(model: &Model, class: u16) -> &Policy {
+pub(super) fn policy(model: &Model, class: u16) -> &Policy {
     &model.policies[model.tenants[class as usize].policy]
 }
 
 /// Does an abort drop a poll in flight, so that control returns at once?
-fn aborts_requests(model: &Model, class: u16) -> bool {
+pub(super) fn aborts_requests(model: &Model, class: u16) -> bool {
     let waits = model.tenants[class as usize]
         .abort
         .as_ref()
@@ -639,5 +859,7 @@ fn final_text(how: Final) -> &'static str {
         Final::LoopError => "error",
         Final::NeverPolledAgain => "never polled again",
         Final::Running => "running",
+        Final::Forgotten => "aborted; the id is lost",
+        Final::Expired => "the server does not know the task",
     }
 }

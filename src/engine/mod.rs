@@ -10,18 +10,32 @@
 //!
 //! The engine knows nothing of files, replications or reports.
 
+mod breaker;
+mod coupled;
+mod fleet;
+mod gate;
+mod guard;
 mod host;
+mod limiter;
+mod outage;
+mod push;
 pub mod queue;
 mod server;
 mod station;
 mod task;
 pub mod trace;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::metrics::tally::{PairTally, ServerTally};
+use crate::metrics::tally::{Fold, PairTally, ServerTally, TenantTally};
 use crate::model::{Arrivals, Model};
 use crate::random::{self, Key, Purpose};
+use breaker::Breaker;
+use coupled::Loop;
+use fleet::Host;
+use gate::Gates;
+use guard::Guards;
 use queue::{Event, Kind, Queue, Step, order};
 use station::Station;
 use task::Slab;
@@ -87,9 +101,13 @@ pub struct Totals {
     pub sent: u64,
     /// Their answers, errors included, seen by a host.
     pub seen: u64,
-    /// Answers to requests that an abort had dropped.
+    /// Requests that an abort had dropped, or a host that gave them up for another reason than a timeout.
     pub dropped: u64,
-    /// `tasks/get` without an answer when the run stopped.
+    /// Requests that timed out.
+    pub timed_out: u64,
+    /// Requests without an answer that no timeout ended.
+    pub lost: u64,
+    /// `tasks/get` whose answer, or timeout, was still to come when the run stopped.
     pub in_flight: u64,
     /// Tasks created.
     pub tasks: u64,
@@ -106,6 +124,8 @@ pub struct Outcome {
     pub pairs: Vec<PairTally>,
     /// Tallies of server classes.
     pub servers: Vec<ServerTally>,
+    /// Tallies of tenant classes.
+    pub tenants: Vec<TenantTally>,
     /// Wrapping sum over polls of mix(task, poll number, sent, seen, outcome).
     pub fingerprint: u64,
     /// Counts over the whole run.
@@ -152,6 +172,8 @@ struct Member {
     phase_end: u64,
     /// Tasks in a row of a closed loop that took no time.
     at_once: u16,
+    /// Polls of its counted tasks.
+    polls: u64,
 }
 
 struct Simulation<'m> {
@@ -163,6 +185,16 @@ struct Simulation<'m> {
     stations: Vec<Station>,
     pairs: Vec<PairTally>,
     server_tallies: Vec<ServerTally>,
+    tenant_tallies: Vec<TenantTally>,
+    /// Of coupled tasks, by slot.
+    loops: Vec<Loop>,
+    /// Where hosts have a state of their own.
+    hosts: Vec<Host>,
+    gates: Gates,
+    guards: Guards,
+    breakers: Vec<Breaker>,
+    /// Breakers by host and server.
+    breaker_numbers: HashMap<(u32, u32), u32>,
     fingerprint: u64,
     totals: Totals,
     now: u64,
@@ -182,9 +214,10 @@ impl<'m> Simulation<'m> {
             .servers
             .iter()
             .map(|s| u64::from(s.count) * u64::from(s.workers));
+        let key = Key::new(model.seed, u64::from(replication));
         Simulation {
             model,
-            key: Key::new(model.seed, u64::from(replication)),
+            key,
             queue: Queue::default(),
             slab: Slab::default(),
             members: vec![Member::default(); model.members() as usize],
@@ -193,6 +226,13 @@ impl<'m> Simulation<'m> {
             server_tallies: workers
                 .map(|w| ServerTally::new(model.horizon, w))
                 .collect(),
+            tenant_tallies: vec![TenantTally::default(); model.tenants.len()],
+            loops: Vec::new(),
+            hosts: fleet::hosts(model),
+            gates: Gates::new(model),
+            guards: Guards::new(model, key),
+            breakers: Vec::new(),
+            breaker_numbers: HashMap::new(),
             fingerprint: 0,
             totals: Totals::default(),
             now: 0,
@@ -225,11 +265,24 @@ impl<'m> Simulation<'m> {
                 Kind::Create => self.create(event),
                 Kind::Queue => self.start_or_wait(event.slot),
                 Kind::TaskEnd => self.task_ends(event.slot),
-                Kind::Served => self.read(event.slot, event.time),
+                Kind::Served => self.served(event.slot, event.tag),
                 Kind::Cancelled => self.cancelled(event.slot),
-                Kind::Poll => self.poll_arrives(event.slot),
+                Kind::Poll => self.poll_arrives(event.slot, event.tag),
                 Kind::Result => self.result_arrives(event.slot),
                 Kind::Cancel => self.cancel_arrives(event.slot),
+                Kind::Update => self.update_arrives(event.slot),
+                Kind::Release => self.release_comes(event.slot, event.tag),
+                Kind::Answer => self.answer_arrives(event.slot, event.tag),
+                Kind::Notice => self.notice_comes(event.slot),
+                Kind::Reconnect => self.reconnect(event),
+                Kind::Timer => self.timer_fires(event.slot),
+                Kind::Turn => self.turn_comes(event.slot),
+                Kind::WakeUp => self.wake_up(event.slot, event.tag),
+                Kind::Refill => self.refill(event.slot),
+                Kind::HalfOpen => self.half_opens(event.slot),
+                Kind::Abort => self.abort_comes(event.slot),
+                Kind::GiveUp => self.give_up_comes(event.slot),
+                Kind::Settle => self.settle_comes(event.slot),
             }
             until_look -= 1;
             if until_look == 0 {
@@ -264,28 +317,37 @@ impl<'m> Simulation<'m> {
     /// Tallies what was still going on, and gives the results away.
     fn finish(mut self, replication: u32) -> Outcome {
         while let Some(event) = self.queue.pop() {
-            if matches!(event.kind, Kind::Poll | Kind::Served) {
+            if !matches!(event.kind, Kind::Poll | Kind::Served | Kind::Answer) {
+                continue;
+            }
+            let task = &self.slab.tasks[event.slot as usize];
+            if task.coupled {
+                self.leave_dropped(event);
+            } else {
                 self.totals.in_flight += 1;
-                if !self.slab.tasks[event.slot as usize].settled {
+                if task.polled() {
                     self.tell_poll(event.slot, None, "in flight");
                 }
             }
         }
+        self.leave_in_flight();
         for slot in 0..self.slab.tasks.len() {
-            let task = &self.slab.tasks[slot];
-            if task.alive && !task.settled {
+            if self.slab.tasks[slot].polled() {
                 self.leave_running(slot as u32);
             }
         }
-        let (warm_up, servers) = (self.model.warm_up, &self.model.servers);
+        self.close_breakers();
+        self.tally_tenants();
+        let model = self.model;
         for (i, pair) in self.pairs.iter_mut().enumerate() {
-            pair.fold(
-                warm_up,
-                servers[i % servers.len()]
-                    .service
-                    .as_constant()
-                    .unwrap_or(0),
-            );
+            let server = &model.servers[i % model.servers.len()];
+            let tenant = &model.tenants[i / model.servers.len()];
+            pair.fold(Fold {
+                warm_up: model.warm_up,
+                service: server.service.as_constant().unwrap_or(0),
+                on_server: model.carriers[tenant.policy].on_server,
+                cost: tenant.cost,
+            });
         }
         let story = self.tracer.take().map(|tracer| {
             let mut rows = tracer.rows;
@@ -300,6 +362,7 @@ impl<'m> Simulation<'m> {
             replication,
             pairs: self.pairs,
             servers: self.server_tallies,
+            tenants: self.tenant_tallies,
             fingerprint: self.fingerprint,
             totals: self.totals,
             end: self.now,
@@ -307,9 +370,25 @@ impl<'m> Simulation<'m> {
         }
     }
 
-    /// Pushes the first arrival of every member.
+    /// How the tenants shared, and how many hosts have a capacity.
+    fn tally_tenants(&mut self) {
+        for (tenant, tally) in self.model.tenants.iter().zip(&mut self.tenant_tallies) {
+            let first = tenant.first_member as usize;
+            for member in &self.members[first..first + tenant.count as usize] {
+                if member.created > 0 {
+                    tally.share(member.polls, tenant.weight);
+                }
+            }
+            if tenant.host_loop.is_some() {
+                tally.looping_hosts = u64::from(tenant.count) * u64::from(tenant.hosts);
+            }
+        }
+    }
+
+    /// Pushes the first arrival of every member, and the first reconnect of every host.
     fn start(&mut self) {
         let model = self.model;
+        self.plan_reconnects();
         for (class, tenant) in model.tenants.iter().enumerate() {
             for member in tenant.first_member..tenant.first_member + tenant.count {
                 let key = self.member_key(class as u16, member);
@@ -400,13 +479,18 @@ impl<'m> Simulation<'m> {
     }
 
     fn push_create(&mut self, class: u16, member: u32, time: u64) {
+        self.push_create_in(Step::Ends, class, member, time);
+    }
+
+    /// `step` is that of the creation's cause, where it is a late one: it comes no sooner than what caused it.
+    fn push_create_in(&mut self, step: Step, class: u16, member: u32, time: u64) {
         if time < self.model.horizon {
-            let order = order(Step::Ends, member, self.members[member as usize].created);
+            let order = order(step, member, self.members[member as usize].created);
             self.queue.push(Event {
                 time,
                 order,
                 kind: Kind::Create,
-                class,
+                tag: class,
                 slot: member,
             });
         }

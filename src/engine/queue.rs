@@ -17,9 +17,9 @@ pub struct Event {
     pub order: u64,
     /// What happens.
     pub kind: Kind,
-    /// Tenant class.
-    pub class: u16,
-    /// Task slot, or member for [`Kind::Create`].
+    /// What tells events of one kind apart: the tenant class of a creation, else mostly the low bits of a poll's number.
+    pub tag: u16,
+    /// Task slot; or the member, host, limiter or breaker that the kind is about.
     pub slot: u32,
 }
 
@@ -43,6 +43,32 @@ pub enum Kind {
     Result,
     /// A `tasks/cancel` arrives.
     Cancel,
+    /// A `tasks/update` arrives.
+    Update,
+    /// A poll that a server holds may be answered.
+    Release,
+    /// The answer to a poll comes to its host.
+    Answer,
+    /// A notification comes to its host.
+    Notice,
+    /// A host starts again.
+    Reconnect,
+    /// A timer fires.
+    Timer,
+    /// A poll has its turn in the batch of its host.
+    Turn,
+    /// A host wakes up.
+    WakeUp,
+    /// A limiter has a token again.
+    Refill,
+    /// A breaker becomes half open.
+    HalfOpen,
+    /// A caller aborts.
+    Abort,
+    /// A policy's deadline.
+    GiveUp,
+    /// Control returns to the caller.
+    Settle,
 }
 
 /// The steps of an instant, in their order.
@@ -323,7 +349,7 @@ mod tests {
             time,
             order: order(Step::Arrives, 0, ordinal),
             kind: Kind::Poll,
-            class: 0,
+            tag: 0,
             slot: ordinal,
         }
     }

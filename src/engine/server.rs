@@ -1,11 +1,12 @@
 //! What happens at a server: requests arrive, are served, and read the state; tasks are executed, in turn where that is limited.
 
 use super::Simulation;
+use super::coupled::Phase;
 use super::queue::{Event, Kind, Step, order};
 use super::station::Served;
-use super::task::{Outcome, Task};
-use crate::metrics::tally::WINDOW;
-use crate::model::{HintSource, Model};
+use super::task::{Life, Outcome, Task};
+use crate::metrics::tally::Failure;
+use crate::model::{HintSource, Model, RetryAfter};
 use crate::policy::RawHint;
 use crate::random::Purpose;
 
@@ -16,8 +17,10 @@ pub enum Answer {
     Ended,
     /// It goes on; the hint as on the wire.
     Working(RawHint),
-    /// The queue was full: 503.
-    Refused,
+    /// It waits for input; the hint as on the wire.
+    Asks(RawHint),
+    /// An error, and `Retry-After` in ns; [`u64::MAX`] where it has none. A timeout stands for an answer that did not come.
+    Failed(Failure, u64),
 }
 
 /// Draws of requests other than polls have indices beyond those of polls.
@@ -35,38 +38,49 @@ impl Simulation<'_> {
             time,
             order,
             kind,
-            class: task.class,
+            tag: task.polls as u16,
             slot,
         });
     }
 
-    /// A poll comes to its server.
+    /// A poll comes to its server; `flight` are the low bits of its number.
     #[inline]
-    pub(super) fn poll_arrives(&mut self, slot: u32) {
+    pub(super) fn poll_arrives(&mut self, slot: u32, flight: u16) {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
+        if task.coupled && !self.awaits(slot, flight) {
+            return self.arrives_too_late(slot);
+        }
         let (index, observed) = (u64::from(task.polls), model.observed(task.sent));
         let pair = task.pair as usize;
+        if model.pairs[pair].guarded {
+            return self.arrives_guarded(slot);
+        }
         let class = &model.servers[task.server_class as usize];
         let service = class
             .service
             .draw(|| task.key.draw(Purpose::Service, index));
-        let served = match self.serve(slot, service) {
-            Ok(served) => served,
+        match self.serve(slot, service) {
+            Ok(served) => self.is_served(slot, served, service, observed),
             Err(found) => {
                 if observed {
-                    self.pairs[pair].refused += 1;
                     self.pairs[pair].queue_length.record(found);
                 }
-                let task = &self.slab.tasks[slot as usize];
-                let back = delay(model, task, Purpose::DelayBack, index);
-                return self.answer_comes(slot, self.now + back, Answer::Refused);
+                self.refuse(slot, Failure::QueueFull, u64::MAX);
             }
-        };
+        }
+    }
+
+    /// A poll has been taken by its server.
+    #[inline(always)]
+    pub(super) fn is_served(&mut self, slot: u32, served: Served, service: u64, observed: bool) {
+        let model = self.model;
+        let task = &self.slab.tasks[slot as usize];
+        let class = &model.servers[task.server_class as usize];
         if observed {
-            let pair = &mut self.pairs[pair];
+            let pair = &mut self.pairs[task.pair as usize];
             pair.accepted += 1;
-            if served.start == self.now && class.service.as_constant().is_some() {
+            if served.start == self.now && class.service.as_constant() == Some(service) {
                 // The commonest case, told by a count.
                 pair.idle += 1;
             } else {
@@ -76,23 +90,86 @@ impl Simulation<'_> {
                 pair.queue_length.record(served.found);
             }
         }
-        if class.reads_late() {
-            self.push_task_event(slot, served.done, Step::Reads, Kind::Served);
-            self.slab.tasks[slot as usize].holds -= 1;
-            self.drop_request_before(slot, served.done);
+        if class.reads_late() || task.coupled {
+            self.read_later(slot, served.done);
         } else {
             self.read(slot, served.done);
         }
+    }
+
+    /// The state is read at an event of its own, because what it will be is not known now.
+    fn read_later(&mut self, slot: u32, done: u64) {
+        self.slab.tasks[slot as usize].holds -= 1;
+        if self.slab.tasks[slot as usize].coupled {
+            let due = self.times_out_at(slot);
+            if done > due {
+                self.slab.tasks[slot as usize].holds += 1;
+                return self.answer_comes(slot, u64::MAX, Answer::Ended);
+            }
+            return self.push_task_event(slot, done, Step::Reads, Kind::Served);
+        }
+        self.push_task_event(slot, done, Step::Reads, Kind::Served);
+        self.drop_request_before(slot, done);
+    }
+
+    /// A poll is refused, with `Retry-After` in `after` ns; [`u64::MAX`] where there is none.
+    pub(super) fn refuse(&mut self, slot: u32, failure: Failure, after: u64) {
+        let model = self.model;
+        let task = self.slab.tasks[slot as usize];
+        let index = u64::from(task.polls);
+        if model.observed(task.sent) {
+            let requests = self.requests_per_poll(task.class);
+            let pair = &mut self.pairs[task.pair as usize];
+            pair.refused += requests;
+            pair.failures[failure as usize] += requests;
+        }
+        let after = match &model.servers[task.server_class as usize].retry_after {
+            RetryAfter::After(time) => time.draw(|| task.key.draw(Purpose::RetryAfter, index)),
+            RetryAfter::UntilAllowed => after,
+            RetryAfter::Absent => u64::MAX,
+        };
+        let back = delay(model, &task, Purpose::DelayBack, index);
+        self.answer_comes(
+            slot,
+            self.now.saturating_add(back),
+            Answer::Failed(failure, after),
+        );
+    }
+
+    /// The service of a poll ends at an event of its own.
+    pub(super) fn served(&mut self, slot: u32, flight: u16) {
+        let task = &self.slab.tasks[slot as usize];
+        if task.coupled && !self.awaits(slot, flight) {
+            return self.slab.release(slot);
+        }
+        self.read(slot, self.now);
     }
 
     /// The state is read at the end of service, and the answer goes back.
     #[inline]
     pub(super) fn read(&mut self, slot: u32, done: u64) {
         let task = &self.slab.tasks[slot as usize];
+        if task.coupled || self.model.pairs[task.pair as usize].guarded {
+            return self.read_guarded(slot, done);
+        }
+        self.answer_now(slot, done);
+    }
+
+    /// The answer to a poll, as the task stands at `done`, goes back.
+    #[inline(always)]
+    pub(super) fn answer_now(&mut self, slot: u32, done: u64) {
+        let task = &self.slab.tasks[slot as usize];
         let index = u64::from(task.polls);
         let back = delay(self.model, task, Purpose::DelayBack, index);
-        let answer = if task.end <= done {
+        let (mut end, mut asks) = (task.end, false);
+        if task.coupled {
+            end = self.slab.tasks[self.first_of(slot) as usize].end;
+            asks = self.asks(slot, done);
+        }
+        let answer = if end <= done {
             Answer::Ended
+        } else if asks {
+            Answer::Asks(self.hint(slot, index, done))
         } else {
             Answer::Working(self.hint(slot, index, done))
         };
@@ -137,7 +214,7 @@ impl Simulation<'_> {
 
     /// Hands a request to the task's server; refused, it gives how many it found waiting.
     #[inline]
-    fn serve(&mut self, slot: u32, service: u64) -> Result<Served, u64> {
+    pub(super) fn serve(&mut self, slot: u32, service: u64) -> Result<Served, u64> {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
         let limit = model.servers[task.server_class as usize].queue_limit;
@@ -146,7 +223,7 @@ impl Simulation<'_> {
         tally.busy_ns += u128::from(model.observed_part(served.start, served.done));
         if served.start > self.now {
             tally.waiting_ns += u128::from(model.observed_part(self.now, served.start));
-            spread(&mut tally.waiting, self.now, served.start);
+            tally.waiting.add(self.now, served.start);
         }
         Ok(served)
     }
@@ -154,7 +231,9 @@ impl Simulation<'_> {
     /// A request for the result: through the same queue, no poll.
     pub(super) fn result_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        if let Ok(served) = self.serve(slot, service(self.model, &task, RESULT)) {
+        if !self.is_down(slot, self.now)
+            && let Ok(served) = self.serve(slot, service(self.model, &task, RESULT))
+        {
             let held =
                 served
                     .done
@@ -209,8 +288,16 @@ impl Simulation<'_> {
     /// A `tasks/cancel` comes; the task is cancelled when it has been served.
     pub(super) fn cancel_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        match self.serve(slot, service(self.model, &task, CANCEL)) {
-            Ok(served) if self.model.servers[task.server_class as usize].limits_execution() => {
+        let limits = self.model.servers[task.server_class as usize].limits_execution();
+        let served = if self.is_down(slot, self.now) {
+            Err(0)
+        } else {
+            self.serve(slot, service(self.model, &task, CANCEL))
+        };
+        let answered = served.map_or(self.now, |s| s.done);
+        self.cancel_answered(slot, answered);
+        match served {
+            Ok(served) if limits => {
                 self.push_task_event(slot, served.done, Step::Reads, Kind::Cancelled);
             }
             Ok(served) if task.end > served.done => {
@@ -222,14 +309,30 @@ impl Simulation<'_> {
                 self.tell(slot, served.done, 0, "terminal", || "cancelled".into());
             }
             // It had ended before, or the request was refused and it goes on.
-            _ if !self.model.servers[task.server_class as usize].limits_execution() => {
-                self.tell(slot, task.end, 0, "terminal", || {
-                    task.outcome.status().into()
-                });
+            _ => {
+                if served.is_err() {
+                    self.pairs[task.pair as usize].orphans += u64::from(task.counted);
+                }
+                if !limits {
+                    self.tell(slot, task.end, 0, "terminal", || {
+                        task.outcome.status().into()
+                    });
+                }
             }
-            _ => {}
         }
         self.slab.release(slot);
+    }
+
+    /// The answer to a `tasks/cancel` leaves at `done`: a caller who waits for it has control when it comes.
+    fn cancel_answered(&mut self, slot: u32, done: u64) {
+        let task = self.slab.tasks[slot as usize];
+        if task.coupled && self.loops[slot as usize].phase == Phase::Cancelling {
+            let back = delay(self.model, &task, Purpose::DelayBack, CANCEL);
+            let seen = done.saturating_add(back);
+            if seen <= self.model.stop {
+                self.push_task_event(slot, seen, Step::Seen, Kind::Settle);
+            }
+        }
     }
 
     /// A task is created at a server that limits how many it executes.
@@ -250,6 +353,10 @@ impl Simulation<'_> {
 
     fn start_task(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
+        if let Some(before) = self.runs_before_question(slot) {
+            // Its end is known when it has its answer.
+            return self.begin_question(slot, self.now.saturating_add(before));
+        }
         let end = self.now.saturating_add(duration(self.model, &task));
         self.slab.tasks[slot as usize].end = end;
         self.push_task_event(slot, end, Step::Ends, Kind::TaskEnd);
@@ -260,11 +367,16 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         // A task that was cancelled before has another end, and has given its place away already.
         if task.end == self.now {
-            self.pairs[task.pair as usize].unseen += u64::from(task.ends_unseen);
+            let unseen = task.life == Life::SettledUnseen;
+            self.pairs[task.pair as usize].unseen += u64::from(unseen);
             self.tell(slot, self.now, 0, "terminal", || {
                 task.outcome.status().into()
             });
             self.leave_server(task.server);
+            if task.coupled {
+                self.announce(slot, self.now, super::push::END);
+                self.something_changes(slot, self.now);
+            }
         }
         self.slab.release(slot);
     }
@@ -306,13 +418,13 @@ impl Simulation<'_> {
 /// A one-way delay.
 #[inline]
 pub(super) fn delay(model: &Model, task: &Task, purpose: Purpose, index: u64) -> u64 {
-    model.servers[task.server_class as usize]
+    model.pairs[task.pair as usize]
         .delay
         .draw(|| task.key.draw(purpose, index))
 }
 
 /// A service time.
-fn service(model: &Model, task: &Task, index: u64) -> u64 {
+pub(super) fn service(model: &Model, task: &Task, index: u64) -> u64 {
     model.servers[task.server_class as usize]
         .service
         .draw(|| task.key.draw(Purpose::Service, index))
@@ -323,18 +435,4 @@ pub(super) fn duration(model: &Model, task: &Task) -> u64 {
     model.tenants[task.class as usize]
         .duration
         .draw(|| task.key.draw(Purpose::Duration, 0))
-}
-
-/// Adds the part of [from, to) in each window to that window.
-fn spread(windows: &mut [u64], from: u64, to: u64) {
-    let mut at = from;
-    while at < to {
-        let window = at / WINDOW;
-        let end = ((window + 1) * WINDOW).min(to);
-        match windows.get_mut(window as usize) {
-            Some(cell) => *cell += end - at,
-            None => return,
-        }
-        at = end;
-    }
 }

@@ -85,6 +85,26 @@ impl Station {
         })
     }
 
+    /// Requests that wait or are served at `now`.
+    pub fn present(&mut self, now: u64) -> u64 {
+        while self.starts.front().is_some_and(|start| *start <= now) {
+            self.starts.pop_front();
+        }
+        let busy = match self.workers.len() {
+            0 => usize::from(self.free > now),
+            _ => self.workers.iter().filter(|free| free.0 > now).count(),
+        };
+        (self.starts.len() + busy) as u64
+    }
+
+    /// Everything that waited or was served is gone; the workers are free from `at` on.
+    pub fn start_anew(&mut self, at: u64) {
+        self.starts.clear();
+        self.free = at;
+        let workers = self.workers.len();
+        self.workers = (0..workers).map(|_| Reverse(at)).collect();
+    }
+
     /// The worker that is free first is busy until `done`.
     #[inline]
     fn occupy(&mut self, done: u64) {
@@ -152,6 +172,17 @@ mod tests {
         let taken: Vec<bool> = (0..4).map(|_| station.serve(0, 5, 2).is_ok()).collect();
         assert_eq!(taken, [true, true, true, false]);
         assert!(station.serve(5, 5, 2).is_ok(), "one has left the queue");
+    }
+
+    #[test]
+    fn a_station_that_starts_anew_is_idle() {
+        let mut station = Station::new(2);
+        (0..5).for_each(|_| assert!(station.serve(0, 10, u64::MAX).is_ok()));
+        assert_eq!(station.present(5), 5);
+        assert_eq!(station.present(10), 3);
+        station.start_anew(12);
+        assert_eq!(station.present(13), 0);
+        assert_eq!(station.serve(13, 10, u64::MAX).map(|s| s.start), Ok(13));
     }
 
     #[test]

@@ -47,18 +47,30 @@ pub struct Task {
     pub(super) hint_kind: HintKind,
     /// How it ends at the server.
     pub outcome: Outcome,
-    /// Events and queues that refer to its slot.
-    pub holds: u8,
-    /// Its loop has ended.
-    pub settled: bool,
+    /// How far it is.
+    pub life: Life,
     /// It was created inside the observed interval.
     pub counted: bool,
     /// Its story is being told.
     pub traced: bool,
-    /// It ends unseen by a host that wanted it, at an instant not yet known.
-    pub ends_unseen: bool,
-    /// Its slot is in use.
-    pub alive: bool,
+    /// Its timers, answers and aborts are events: see [`super::coupled`].
+    pub coupled: bool,
+    /// Events and queues that refer to its slot.
+    pub holds: u16,
+}
+
+/// How far the loop of a slot's task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Life {
+    /// The slot is spare.
+    Spare,
+    /// It is polled.
+    Polled,
+    /// Its loop has ended.
+    Settled,
+    /// … and it will end unseen by a host that wanted it, at an instant not yet known.
+    SettledUnseen,
 }
 
 /// The kinds of [`RawHint`], apart from their numbers: together they take 16 bytes, apart 9.
@@ -72,6 +84,18 @@ pub(super) enum HintKind {
 }
 
 impl Task {
+    /// Has its loop ended?
+    #[inline]
+    pub fn settled(&self) -> bool {
+        self.life >= Life::Settled
+    }
+
+    /// Is it polled?
+    #[inline]
+    pub fn polled(&self) -> bool {
+        self.life == Life::Polled
+    }
+
     /// A task without polls, created at `created` and as yet without a place or an end.
     pub fn new(key: Key, created: u64) -> Self {
         Task {
@@ -96,11 +120,10 @@ impl Task {
             hint_kind: HintKind::Absent,
             outcome: Outcome::Completed,
             holds: 0,
-            settled: false,
+            life: Life::Polled,
             counted: false,
             traced: false,
-            ends_unseen: false,
-            alive: true,
+            coupled: false,
         }
     }
 
@@ -186,8 +209,8 @@ impl Slab {
     #[inline]
     pub fn sweep(&mut self, slot: u32) {
         let task = &mut self.tasks[slot as usize];
-        if task.settled && task.holds == 0 && task.alive {
-            task.alive = false;
+        if task.settled() && task.holds == 0 {
+            task.life = Life::Spare;
             self.spare.push(slot);
         }
     }

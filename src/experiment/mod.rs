@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::catalogue;
 use crate::engine::{self, Outcome, RunError, Totals};
 use crate::metrics::alerts::{Alert, alerts};
-use crate::metrics::summary::{self, Group};
+use crate::metrics::summary::{self, Group, Tallies};
 use crate::metrics::tally::{PairTally, ServerTally};
 use crate::model::Model;
 use crate::scenario::Scenario;
@@ -132,9 +132,9 @@ pub fn run(
             let values = groups
                 .iter()
                 .map(|group| {
-                    let (pair, server) =
-                        summary::merged(*group, &outcome.pairs, &outcome.servers, &model);
-                    summary::values(&pair, server.as_deref(), &model)
+                    let (pairs, servers) = (&outcome.pairs, &outcome.servers);
+                    let tallies = Tallies::of(*group, pairs, servers, &outcome.tenants, &model);
+                    summary::values(&tallies, &model)
                 })
                 .collect();
             if let Ok(mut pooled) = pooled.lock() {

@@ -2,5 +2,6 @@
 
 pub mod alerts;
 pub mod histogram;
+pub mod occupancy;
 pub mod summary;
 pub mod tally;

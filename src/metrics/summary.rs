@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::histogram::Histogram;
-use super::tally::{Final, PairTally, ServerTally, WINDOW};
+use super::tally::{Failure, Final, PairTally, ServerTally, TenantTally, WINDOW};
 use crate::catalogue::SCALARS;
 use crate::model::Model;
 use crate::policy::{HintClass, Stage};
@@ -52,44 +52,72 @@ impl Group {
     }
 }
 
-/// The tallies of a group, merged where it is more than one pair or class.
-pub fn merged<'t>(
-    group: Group,
-    pairs: &'t [PairTally],
-    servers: &'t [ServerTally],
-    model: &Model,
-) -> (Cow<'t, PairTally>, Option<Cow<'t, ServerTally>>) {
-    let own = || {
-        pairs
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| group.has(*i, servers.len()))
-            .map(|(_, p)| p)
-    };
-    let pair = match (own().next(), own().nth(1)) {
-        (Some(only), None) => Cow::Borrowed(only),
-        _ => {
-            let mut sum = PairTally::new(model.horizon);
-            own().for_each(|tally| sum.merge(tally));
-            Cow::Owned(sum)
+/// The tallies of a group, merged where they are of more than one pair or class.
+#[derive(Debug)]
+pub struct Tallies<'t> {
+    /// Of its pairs.
+    pub pair: Cow<'t, PairTally>,
+    /// Of its servers; `None` for a tenant class.
+    pub server: Option<Cow<'t, ServerTally>>,
+    /// Of its tenants; `None` for a server class.
+    pub tenant: Option<TenantTally>,
+}
+
+impl<'t> Tallies<'t> {
+    /// Those of `group` in one run.
+    pub fn of(
+        group: Group,
+        pairs: &'t [PairTally],
+        servers: &'t [ServerTally],
+        tenants: &[TenantTally],
+        model: &Model,
+    ) -> Self {
+        let own = || {
+            pairs
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| group.has(*i, servers.len()))
+                .map(|(_, p)| p)
+        };
+        let pair = match (own().next(), own().nth(1)) {
+            (Some(only), None) => Cow::Borrowed(only),
+            _ => {
+                let mut sum = PairTally::new(model.horizon);
+                own().for_each(|tally| sum.merge(tally));
+                Cow::Owned(sum)
+            }
+        };
+        let server = match (group, servers) {
+            (Group::Tenant(_), _) => None,
+            (Group::Server(i), _) => Some(Cow::Borrowed(&servers[i])),
+            (Group::Fleet, [only]) => Some(Cow::Borrowed(only)),
+            (Group::Fleet, _) => {
+                let mut sum = ServerTally::new(model.horizon, 0);
+                servers.iter().for_each(|tally| sum.merge(tally));
+                Some(Cow::Owned(sum))
+            }
+        };
+        let tenant = match group {
+            Group::Tenant(i) => Some(tenants[i]),
+            Group::Server(_) => None,
+            Group::Fleet => {
+                let mut sum = TenantTally::default();
+                tenants.iter().for_each(|tally| sum.merge(tally));
+                Some(sum)
+            }
+        };
+        Tallies {
+            pair,
+            server,
+            tenant,
         }
-    };
-    let server = match (group, servers) {
-        (Group::Tenant(_), _) => None,
-        (Group::Server(i), _) => Some(Cow::Borrowed(&servers[i])),
-        (Group::Fleet, [only]) => Some(Cow::Borrowed(only)),
-        (Group::Fleet, _) => {
-            let mut sum = ServerTally::new(model.horizon, 0);
-            servers.iter().for_each(|tally| sum.merge(tally));
-            Some(Cow::Owned(sum))
-        }
-    };
-    (pair, server)
+    }
 }
 
 /// The values of every metric for one group of one run, in the order of [`crate::catalogue::names`].
-pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> Vec<Option<f64>> {
-    let mut values: Vec<Option<f64>> = scalars(pair, server, model)
+pub fn values(tallies: &Tallies, model: &Model) -> Vec<Option<f64>> {
+    let pair = &*tallies.pair;
+    let mut values: Vec<Option<f64>> = scalars(tallies, model)
         .iter()
         .map(|(_, value)| *value)
         .collect();
@@ -107,15 +135,14 @@ pub fn values(pair: &PairTally, server: Option<&ServerTally>, model: &Model) -> 
     distribution(&mut values, &pair.polls_per_task, 0, 1.0);
     distribution(&mut values, &pair.streak, 0, 1.0);
     distribution(&mut values, &pair.leaked_per_abort, 0, 1.0);
+    distribution(&mut values, &pair.budget_delay, 0, ms);
     values
 }
 
 /// The metrics of one value, by name, in the order of [`crate::catalogue::SCALARS`].
-fn scalars(
-    pair: &PairTally,
-    server: Option<&ServerTally>,
-    model: &Model,
-) -> [(&'static str, Option<f64>); SCALARS.len()] {
+fn scalars(tallies: &Tallies, model: &Model) -> [(&'static str, Option<f64>); SCALARS.len()] {
+    let (pair, server) = (&*tallies.pair, tallies.server.as_deref());
+    let tenant = tallies.tenant.as_ref();
     let length = (model.horizon - model.warm_up) as f64;
     let seconds = length / 1e9;
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
@@ -135,7 +162,11 @@ fn scalars(
         .iter()
         .map(|f| pair.finals[*f as usize])
         .sum();
-    let aborted = pair.finals[Final::Detached as usize] + pair.finals[Final::CancelSent as usize];
+    let aborted: u64 = [Final::Detached, Final::CancelSent, Final::Forgotten]
+        .iter()
+        .map(|f| pair.finals[*f as usize])
+        .sum();
+    let failed = |why: &[Failure]| count(why.iter().map(|f| pair.failures[*f as usize]).sum());
 
     let utilisation = server
         .and_then(|s| (s.workers > 0).then(|| s.busy_ns as f64 / (length * s.workers as f64)));
@@ -159,16 +190,29 @@ fn scalars(
             "polls_per_active_task_per_s",
             (pair.active_ns > 0).then(|| pair.sent as f64 / (pair.active_ns as f64 / 1e9)),
         ),
-        (
-            "requests",
-            count(pair.created + pair.sent + pair.results + pair.cancels),
-        ),
+        ("requests", count(pair.requests())),
         ("requests_tools_call", count(pair.created)),
         ("requests_tasks_get", count(pair.sent)),
         ("requests_tasks_result", count(pair.results)),
         ("requests_tasks_cancel", count(pair.cancels)),
+        ("requests_tasks_update", count(pair.updates)),
+        (
+            "requests_notifications_cancelled",
+            count(pair.notices_cancelled),
+        ),
         ("tasks_get_accepted", count(pair.accepted)),
         ("tasks_get_refused", count(pair.refused)),
+        (
+            "tasks_get_refused_503",
+            failed(&[Failure::QueueFull, Failure::Down]),
+        ),
+        ("tasks_get_refused_429", failed(&[Failure::Limited])),
+        ("tasks_get_slow_down", failed(&[Failure::TooSoon])),
+        ("tasks_get_unknown_task", failed(&[Failure::UnknownTask])),
+        ("tasks_get_broken", failed(&[Failure::Broken])),
+        ("tasks_get_timed_out", failed(&[Failure::TimedOut])),
+        ("tasks_get_lost", count(pair.lost)),
+        ("tasks_get_retries", count(pair.retries)),
         ("tasks_get_seen", count(pair.seen)),
         ("tasks_get_unseen", count(pair.sent - pair.seen)),
         (
@@ -212,6 +256,8 @@ fn scalars(
         ("wait_share_backoff", cause(Stage::Backoff)),
         ("wait_share_error_backoff", cause(Stage::ErrorBackoff)),
         ("wait_share_jitter", cause(Stage::Jitter)),
+        ("wait_share_slow_down", cause(Stage::SlowDown)),
+        ("wait_share_retry_after", cause(Stage::RetryAfter)),
         ("wait_share_timer", cause(Stage::Timer)),
         ("wait_share_first_poll", cause(Stage::FirstPoll)),
         ("wait_touched_default", touched(Stage::Default)),
@@ -224,21 +270,54 @@ fn scalars(
             "queue_length_time_mean",
             server.map(|s| s.waiting_ns as f64 / length),
         ),
+        (
+            "held_connections_mean",
+            server.map(|s| s.held_ns as f64 / length),
+        ),
+        ("held_connections_peak", server.map(|s| s.held_peak as f64)),
+        ("store_reads", count(pair.store_reads)),
+        ("store_reads_leaked", count(pair.store_reads_leaked)),
+        (
+            "store_read_rate_mean_per_s",
+            Some(pair.store_reads as f64 / seconds),
+        ),
+        ("leaked_loops_mean", Some(pair.leaking_ns as f64 / length)),
+        ("notifications", count(pair.notices)),
+        ("budget_skipped", count(pair.skipped)),
+        ("fairness_jain", tenant.and_then(TenantTally::fairness)),
+        ("breaker_opened", count(pair.opened)),
+        ("breaker_open_s", Some(pair.open_ns as f64 / 1e9)),
+        ("breaker_probes", count(pair.probes)),
+        ("breaker_held_back", count(pair.held_back)),
+        (
+            "host_utilisation",
+            tenant
+                .filter(|t| t.looping_hosts > 0)
+                .map(|t| t.busy_ns as f64 / (length * t.looping_hosts as f64)),
+        ),
+        ("host_wake_ups", tenant.map(|t| t.wake_ups as f64)),
+        ("reconnects", tenant.map(|t| t.reconnects as f64)),
         ("tasks", count(tasks)),
         ("tasks_completed", finals(Final::Completed)),
         ("tasks_failed", finals(Final::Failed)),
         ("tasks_cancelled", finals(Final::Cancelled)),
         ("tasks_detached", finals(Final::Detached)),
         ("tasks_cancel_sent", finals(Final::CancelSent)),
+        ("tasks_forgotten", finals(Final::Forgotten)),
         ("tasks_gave_up", finals(Final::GaveUp)),
         ("tasks_loop_error", finals(Final::LoopError)),
+        ("tasks_expired", finals(Final::Expired)),
         ("tasks_never_polled_again", finals(Final::NeverPolledAgain)),
         ("tasks_running", finals(Final::Running)),
         ("tasks_unseen", count(pair.unseen)),
+        ("tasks_asked", count(pair.asked)),
+        ("orphans", count(pair.orphans)),
         ("tasks_detected_share", share(detected, tasks - aborted)),
         ("aborts", count(pair.aborts)),
         ("aborts_unsettled", count(pair.aborts_unsettled)),
         ("active_tasks_mean", Some(pair.active_ns as f64 / length)),
+        ("tokens", Some(pair.tokens)),
+        ("cost", Some(pair.cost)),
     ]
 }
 
@@ -304,9 +383,15 @@ mod tests {
     fn every_value_stands_under_its_name() {
         let loaded = crate::scenario::parse("test", crate::experiment::tests::SMALL, &[]).unwrap();
         let model = Model::new(&loaded.scenario);
-        let values = values(&PairTally::new(model.horizon), None, &model);
-        assert_eq!(values.len(), crate::catalogue::names().len());
-        let named = scalars(&PairTally::new(model.horizon), None, &model).map(|(name, _)| name);
+        let pairs = [PairTally::new(model.horizon)];
+        let servers = [ServerTally::new(model.horizon, 1)];
+        let tenants = [TenantTally::default()];
+        let tallies = Tallies::of(Group::Tenant(0), &pairs, &servers, &tenants, &model);
+        assert_eq!(
+            values(&tallies, &model).len(),
+            crate::catalogue::names().len()
+        );
+        let named = scalars(&tallies, &model).map(|(name, _)| name);
         assert_eq!(named, SCALARS.map(|(name, _)| name));
     }
 

@@ -4,6 +4,8 @@
 //! class. Groups (a tenant class, a server class, the fleet) are sums of these, made at the end.
 
 use super::histogram::Histogram;
+use super::occupancy::Occupancy;
+use crate::model::Cost;
 use crate::policy::{HintClass, Stage};
 
 /// Width of the finest rate window.
@@ -36,11 +38,53 @@ pub enum Final {
     NeverPolledAgain,
     /// Still polling when the run stopped.
     Running,
+    /// Aborted; the id is lost.
+    Forgotten,
+    /// The host was told that the server does not know the task: it was deleted, or forgotten in a restart.
+    Expired,
 }
 
 impl Final {
     /// How many there are.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 11;
+}
+
+/// Why a poll failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Failure {
+    /// 503: the queue was full.
+    QueueFull,
+    /// 503 or a refused connection: the server was down.
+    Down,
+    /// 429: a rate limit.
+    Limited,
+    /// `slow_down`: sooner after the last poll than the server takes.
+    TooSoon,
+    /// -32602: the server does not know the task.
+    UnknownTask,
+    /// The connection broke because the server went down.
+    Broken,
+    /// No answer in time.
+    TimedOut,
+}
+
+impl Failure {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+
+    /// The error as told in traces.
+    pub fn text(self) -> &'static str {
+        match self {
+            Failure::QueueFull => "503",
+            Failure::Down => "503 (down)",
+            Failure::Limited => "429",
+            Failure::TooSoon => "slow_down",
+            Failure::UnknownTask => "-32602 (unknown task)",
+            Failure::Broken => "connection broken",
+            Failure::TimedOut => "timed out",
+        }
+    }
 }
 
 /// Everything seen between one tenant class and one server class.
@@ -124,6 +168,59 @@ pub struct PairTally {
     pub aborts_unsettled: u64,
     /// Task-nanoseconds between creation and settlement, inside [warm-up, horizon).
     pub active_ns: u128,
+    /// Polls that failed, by [`Failure`].
+    pub failures: [u64; Failure::COUNT],
+    /// Polls without an answer that no timeout ended.
+    pub lost: u64,
+    /// Polls that the transport sent again.
+    pub retries: u64,
+    /// Polls that a breaker held back.
+    pub held_back: u64,
+    /// Polls that a breaker let try the server.
+    pub probes: u64,
+    /// Times that a breaker opened.
+    pub opened: u64,
+    /// Breaker-nanoseconds not closed, inside [warm-up, horizon).
+    pub open_ns: u128,
+    /// Polls that a budget left out.
+    pub skipped: u64,
+    /// Wait of a poll for its budget, ns; recorded where there is a budget.
+    pub budget_delay: Histogram,
+    /// `tasks/update` sent.
+    pub updates: u64,
+    /// Tasks whose host saw them ask for input.
+    pub asked: u64,
+    /// `notifications/cancelled` sent.
+    pub notices_cancelled: u64,
+    /// Notifications of changed statuses that came.
+    pub notices: u64,
+    /// Loops that run after their abort.
+    pub leaking: Occupancy,
+    /// Loop-nanoseconds after the abort, inside [warm-up, horizon).
+    pub leaking_ns: u128,
+    /// Reads of the store by loops on the server.
+    pub store_reads: u64,
+    /// … after the abort.
+    pub store_reads_leaked: u64,
+    /// Tasks whose end no one learns.
+    pub orphans: u64,
+    /// Tokens burnt by polls.
+    pub tokens: f64,
+    /// Price of requests and tokens.
+    pub cost: f64,
+}
+
+/// What a replication's end needs to know of a pair.
+#[derive(Clone, Copy, Debug)]
+pub struct Fold {
+    /// Start of the observation.
+    pub warm_up: u64,
+    /// The constant service time of the store; 0 where it is none.
+    pub service: u64,
+    /// Do the loops run on the server?
+    pub on_server: bool,
+    /// What polling costs.
+    pub cost: Cost,
 }
 
 impl PairTally {
@@ -150,7 +247,7 @@ impl PairTally {
             sane_hints: Histogram::default(),
             causes: [0; Stage::COUNT],
             touched: [0; Stage::COUNT],
-            masks: vec![0; 1 << Stage::COUNT],
+            masks: vec![0; 1 << Stage::COMBINED],
             gap: Histogram::default(),
             interval: Histogram::default(),
             idle: 0,
@@ -169,18 +266,60 @@ impl PairTally {
             aborts: 0,
             aborts_unsettled: 0,
             active_ns: 0,
+            failures: [0; Failure::COUNT],
+            lost: 0,
+            retries: 0,
+            held_back: 0,
+            probes: 0,
+            opened: 0,
+            open_ns: 0,
+            skipped: 0,
+            budget_delay: Histogram::default(),
+            updates: 0,
+            asked: 0,
+            notices_cancelled: 0,
+            notices: 0,
+            leaking: Occupancy::new(horizon),
+            leaking_ns: 0,
+            store_reads: 0,
+            store_reads_leaked: 0,
+            orphans: 0,
+            tokens: 0.0,
+            cost: 0.0,
         }
     }
 
-    /// Ends a replication: counts which stages changed waits, finds bursts among the windows observed, and records the polls that
-    /// found an idle store, `service` being its constant service time.
-    pub fn fold(&mut self, warm_up: u64, service: u64) {
+    /// Requests of all methods.
+    pub fn requests(&self) -> u64 {
+        self.created
+            + self.sent
+            + self.results
+            + self.cancels
+            + self.updates
+            + self.notices_cancelled
+    }
+
+    /// Ends a replication: counts which stages changed waits, finds bursts among the windows observed, records the polls that
+    /// found an idle store, tells reads of the store from `tasks/get`, and adds up the cost.
+    pub fn fold(&mut self, fold: Fold) {
+        let Fold {
+            warm_up, service, ..
+        } = fold;
+        if fold.on_server {
+            self.store_reads = std::mem::take(&mut self.sent);
+            self.store_reads_leaked = std::mem::take(&mut self.leaked);
+            (self.accepted, self.refused, self.seen) = (0, 0, 0);
+            (self.unchanged, self.errors_seen) = (0, 0);
+            self.windows.fill(0);
+        }
+        self.tokens = self.sent as f64 * fold.cost.poll_tokens;
+        self.cost = self.requests() as f64 * fold.cost.request + self.tokens * fold.cost.token;
         let idle = std::mem::take(&mut self.idle);
         self.store_wait.record_many(0, idle);
         self.queue_length.record_many(0, idle);
         self.store_service.record_many(service, idle);
         self.store_latency.record_many(service, idle);
-        for stage in 0..Stage::COUNT {
+        for stage in 0..Stage::COMBINED {
             let with = (0..self.masks.len()).filter(|mask| mask >> stage & 1 == 1);
             self.touched[stage] = with.map(|mask| self.masks[mask]).sum();
         }
@@ -213,11 +352,25 @@ impl PairTally {
             (&mut self.unseen, other.unseen),
             (&mut self.aborts, other.aborts),
             (&mut self.aborts_unsettled, other.aborts_unsettled),
+            (&mut self.lost, other.lost),
+            (&mut self.retries, other.retries),
+            (&mut self.held_back, other.held_back),
+            (&mut self.probes, other.probes),
+            (&mut self.opened, other.opened),
+            (&mut self.skipped, other.skipped),
+            (&mut self.updates, other.updates),
+            (&mut self.asked, other.asked),
+            (&mut self.notices_cancelled, other.notices_cancelled),
+            (&mut self.notices, other.notices),
+            (&mut self.store_reads, other.store_reads),
+            (&mut self.store_reads_leaked, other.store_reads_leaked),
+            (&mut self.orphans, other.orphans),
         ];
         for (mine, theirs) in counts {
             *mine += theirs;
         }
-        let arrays: [(&mut [u64], &[u64]); 5] = [
+        let arrays: [(&mut [u64], &[u64]); 6] = [
+            (&mut self.failures, &other.failures),
             (&mut self.hints, &other.hints),
             (&mut self.causes, &other.causes),
             (&mut self.touched, &other.touched),
@@ -231,6 +384,11 @@ impl PairTally {
         self.hint_least = self.hint_least.min(other.hint_least);
         self.hint_greatest = self.hint_greatest.max(other.hint_greatest);
         self.active_ns += other.active_ns;
+        self.open_ns += other.open_ns;
+        self.leaking_ns += other.leaking_ns;
+        self.leaking.merge(&other.leaking);
+        self.tokens += other.tokens;
+        self.cost += other.cost;
         let histograms = [
             (&mut self.sane_hints, &other.sane_hints),
             (&mut self.gap, &other.gap),
@@ -245,6 +403,7 @@ impl PairTally {
             (&mut self.result, &other.result),
             (&mut self.abort, &other.abort),
             (&mut self.leaked_per_abort, &other.leaked_per_abort),
+            (&mut self.budget_delay, &other.budget_delay),
         ];
         for (mine, theirs) in histograms {
             mine.merge(theirs);
@@ -255,34 +414,92 @@ impl PairTally {
 /// What the task stores of one server class did.
 #[derive(Clone, Debug)]
 pub struct ServerTally {
-    /// Requests waiting, integrated over each window of 100 ms up to the horizon: request-ns.
-    pub waiting: Vec<u64>,
+    /// Requests waiting.
+    pub waiting: Occupancy,
     /// Busy worker time inside [warm-up, horizon), ns.
     pub busy_ns: u128,
     /// Requests waiting, integrated over [warm-up, horizon): request-ns.
     pub waiting_ns: u128,
     /// Workers of all servers of the class.
     pub workers: u64,
+    /// Polls held until something changes.
+    pub held: Occupancy,
+    /// Polls held, integrated over [warm-up, horizon): connection-ns.
+    pub held_ns: u128,
+    /// Polls held now.
+    pub held_now: u64,
+    /// Most polls held at once in [warm-up, horizon).
+    pub held_peak: u64,
 }
 
 impl ServerTally {
     /// An empty tally for a run up to `horizon`.
     pub fn new(horizon: u64, workers: u64) -> Self {
         ServerTally {
-            waiting: vec![0; horizon.div_ceil(WINDOW) as usize],
+            waiting: Occupancy::new(horizon),
             busy_ns: 0,
             waiting_ns: 0,
             workers,
+            held: Occupancy::new(horizon),
+            held_ns: 0,
+            held_now: 0,
+            held_peak: 0,
         }
     }
 
-    /// Adds what another class did.
+    /// Adds what another class did. The peak of two classes is the sum of theirs: an upper bound.
     pub fn merge(&mut self, other: &ServerTally) {
-        for (mine, theirs) in self.waiting.iter_mut().zip(&other.waiting) {
-            *mine += theirs;
-        }
+        self.waiting.merge(&other.waiting);
+        self.held.merge(&other.held);
         self.busy_ns += other.busy_ns;
         self.waiting_ns += other.waiting_ns;
         self.workers += other.workers;
+        self.held_ns += other.held_ns;
+        self.held_peak += other.held_peak;
+    }
+}
+
+/// What the hosts of one tenant class did, and how its tenants shared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TenantTally {
+    /// Hosts whose event loop has a capacity.
+    pub looping_hosts: u64,
+    /// Their processor time inside [warm-up, horizon), ns.
+    pub busy_ns: u128,
+    /// Their wake-ups.
+    pub wake_ups: u64,
+    /// Times that a host started again.
+    pub reconnects: u64,
+    /// Tenants with a counted task.
+    pub sharers: f64,
+    /// Their polls by weight, summed.
+    pub shares: f64,
+    /// … squared and summed.
+    pub squares: f64,
+}
+
+impl TenantTally {
+    /// Counts a tenant whose tasks had so many polls; `weight` is its share of a budget.
+    pub fn share(&mut self, polls: u64, weight: f64) {
+        let share = polls as f64 / weight;
+        self.sharers += 1.0;
+        self.shares += share;
+        self.squares += share * share;
+    }
+
+    /// Jain's index of fairness (Jain, Chiu, Hawe 1984): 1 where all have the same, 1/n where one has everything.
+    pub fn fairness(&self) -> Option<f64> {
+        (self.squares > 0.0).then(|| self.shares * self.shares / (self.sharers * self.squares))
+    }
+
+    /// Adds what another class did.
+    pub fn merge(&mut self, other: &TenantTally) {
+        self.looping_hosts += other.looping_hosts;
+        self.busy_ns += other.busy_ns;
+        self.wake_ups += other.wake_ups;
+        self.reconnects += other.reconnects;
+        self.sharers += other.sharers;
+        self.shares += other.shares;
+        self.squares += other.squares;
     }
 }

@@ -2,7 +2,11 @@
 
 use super::distribution::{Sampler, TimeSampler, cumulative};
 use super::hints::{HintSource, Mix, Part, Steps};
-use super::{Abort, Arrivals, Model, ServerClass, TenantClass};
+use super::{
+    Abort, Arrivals, Breaker, Budget, Carrier, Cost, HostLoop, Input, Limit, MinimumGap, Model,
+    Notices, Notifications, Outage, Pair, Push, Reconnect, Retries, RetryAfter, ServerClass, Slow,
+    TenantClass, Then,
+};
 use crate::policy::{self, FOREVER, Policy, RawHint};
 use crate::scenario::units::Duration;
 use crate::scenario::{Fnv, Scenario, written};
@@ -33,6 +37,9 @@ impl Model {
                 .iter()
                 .map(|(name, p)| compile_policy(name, p))
                 .collect(),
+            carriers: scenario.policy.values().map(compile_carrier).collect(),
+            pairs: Vec::new(),
+            budget: scenario.budget.as_ref().map(Budget::new),
             scenario_hash: scenario.hash(),
         };
         for server in &servers {
@@ -40,7 +47,7 @@ impl Model {
             model.servers.push(compile_server(server, first, scenario));
         }
         for tenant in tenants {
-            let first_member = model.members();
+            let (first_member, first_host) = (model.members(), model.hosts());
             let policy = names
                 .iter()
                 .position(|n| **n == tenant.policy)
@@ -71,10 +78,78 @@ impl Model {
                 creation_delay: TimeSampler::new(&tenant.creation_delay),
                 abort: tenant.abort.as_ref().map(compile_abort),
                 policy,
+                first_host,
+                hosts: tenant.hosts.0,
+                weight: tenant.weight.0,
+                input: tenant.input.as_ref().map(Input::new),
+                reconnect: tenant.reconnect.as_ref().map(Reconnect::new),
+                host_loop: tenant.host_loop.as_ref().map(HostLoop::new),
+                cost: Cost {
+                    request: tenant.cost.request.0,
+                    poll_tokens: tenant.cost.poll_tokens.0,
+                    token: tenant.cost.token.0,
+                },
             });
         }
+        model.pairs = model
+            .tenants
+            .iter()
+            .flat_map(|tenant| model.servers.iter().map(move |server| (tenant, server)))
+            .map(|(tenant, server)| {
+                let carrier = &model.carriers[tenant.policy];
+                Pair {
+                    delay: if carrier.on_server {
+                        TimeSampler::Constant(0)
+                    } else {
+                        server.delay.clone()
+                    },
+                    guarded: guarded(server) || carrier.requests_per_poll > 1,
+                    coupled: coupled(&model, tenant, server, carrier),
+                }
+            })
+            .collect();
         model
     }
+}
+
+/// Can anything but a full queue keep a poll from being served, or change what it reads?
+fn guarded(server: &ServerClass) -> bool {
+    !server.limits.is_empty()
+        || server.minimum_gap.is_some()
+        || server.outage.is_some()
+        || !server.slow.is_empty()
+        || server.request_loss > 0.0
+        || server.answer_loss > 0.0
+        || server.ttl < FOREVER
+        || server.growth > 0.0
+}
+
+/// Do loops of this pair depend on each other, or on something that only the clock can tell?
+fn coupled(model: &Model, tenant: &TenantClass, server: &ServerClass, carrier: &Carrier) -> bool {
+    let host = tenant.reconnect.is_some() || tenant.host_loop.is_some() || tenant.input.is_some();
+    let carried = carrier.timeout < FOREVER
+        || carrier.requests_per_poll > 1
+        || carrier.retries.is_some()
+        || carrier.hold > 0
+        || carrier.breaker.is_some();
+    let pushed = carrier.push != Push::Ignored && server.notifications.is_some();
+    let lost = server.request_loss > 0.0
+        || server.answer_loss > 0.0
+        || server
+            .outage
+            .as_ref()
+            .is_some_and(|o| o.silent || server.reads_late());
+    let waits_for_cancel = tenant
+        .abort
+        .as_ref()
+        .is_some_and(|a| a.then == Then::Cancel && a.cancel_bound > 0);
+    model.budget.is_some()
+        || host
+        || carried
+        || pushed
+        || lost
+        || waits_for_cancel
+        || server.minimum_gap.is_some()
 }
 
 /// The root of a class's draws: its name, not its place in the file.
@@ -99,6 +174,38 @@ fn compile_server(server: &written::Server, first: u32, scenario: &Scenario) -> 
             Some(written::HintRef::Constant(ms)) => HintSource::Constant(RawHint::Number(*ms)),
             Some(written::HintRef::Name(name)) => compile_hint(&scenario.hint[name]),
         },
+        growth: server.tasks_get.growth.0,
+        limits: server.limits.iter().filter_map(Limit::new).collect(),
+        retry_after: RetryAfter::new(&server.retry_after),
+        retry_after_on_success: server.retry_after_on_success.map(|d| d.0),
+        minimum_gap: server.minimum_gap.as_ref().map(MinimumGap::new),
+        outage: server.outage.as_ref().map(Outage::new),
+        slow: server.slow.iter().map(Slow::new).collect(),
+        request_loss: server.loss.request.0,
+        answer_loss: server.loss.answer.0,
+        ttl: server.ttl.map_or(FOREVER, |s| s.0.0),
+        notifications: server.notifications.as_ref().map(Notifications::new),
+        key: name_key(&server.name),
+    }
+}
+
+fn compile_carrier(p: &written::Policy) -> Carrier {
+    use written as w;
+    Carrier {
+        timeout: p.timeout.map_or(FOREVER, |s| s.0.0),
+        requests_per_poll: p.requests_per_poll.0,
+        retries: p.retries.as_ref().map(Retries::new),
+        unknown_ends: p.on_unknown_task == w::OnUnknown::End,
+        hold: p.long_poll.map_or(0, |s| s.0.0),
+        push: match p.push {
+            w::Push::Ignored => Push::Ignored,
+            w::Push::Wakes => Push::Wakes,
+            w::Push::Replaces => Push::Replaces,
+            w::Push::Restarts => Push::Restarts,
+            w::Push::Postpones => Push::Postpones,
+        },
+        on_server: p.runs == w::Runs::OnServer,
+        breaker: p.breaker.as_ref().map(Breaker::new),
     }
 }
 
@@ -189,7 +296,17 @@ fn compile_abort(abort: &written::Abort) -> Abort {
         shutdown_at: abort.shutdown_at.map(|d| d.0),
         deadline: abort.deadline.map(|d| d.0),
         waits_for_request: abort.request == written::InFlight::Waits,
-        cancels: abort.then == written::Then::Cancel,
+        then: match abort.then {
+            written::Then::Detach => Then::Detach,
+            written::Then::Cancel => Then::Cancel,
+            written::Then::Forget => Then::Forget,
+        },
+        cancel_bound: abort.cancel_bound.map_or(0, |d| d.0),
+        notices: match abort.notifications {
+            written::CancelNotices::None => Notices::None,
+            written::CancelNotices::One => Notices::One,
+            written::CancelNotices::PerRequest => Notices::PerRequest,
+        },
     }
 }
 
@@ -299,6 +416,22 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
         give_up_after: ns(p.give_up_after).unwrap_or(FOREVER),
         max_polls: p.max_polls.map_or(u32::MAX, |c| c.0),
         fetches_result: p.at_end == w::AtEnd::TasksResult,
+        slow_down: p.slow_down.0,
+        max_errors: p.max_errors.map_or(u32::MAX, |c| c.0),
+        retry_after: match &p.retry_after {
+            w::OnRetryAfter::Ignored => policy::OnRetryAfter::Ignored,
+            w::OnRetryAfter::Obeyed(o) => policy::OnRetryAfter::Obeyed {
+                is_wait: o.role == w::RetryRole::Wait,
+                ceiling: if o.ceiling { ceiling } else { FOREVER },
+                limit: ns(o.limit.map(|s| s.0)).unwrap_or(FOREVER),
+                beyond: match o.beyond {
+                    w::BeyondLimit::Cut => policy::BeyondLimit::Cut,
+                    w::BeyondLimit::Ignore => policy::BeyondLimit::Ignore,
+                    w::BeyondLimit::End => policy::BeyondLimit::End,
+                },
+                on_success: o.on_success,
+            },
+        },
     }
 }
 

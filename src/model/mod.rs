@@ -5,10 +5,17 @@
 
 mod compile;
 pub mod distribution;
+mod faults;
 mod hints;
+mod limits;
 
 pub use distribution::TimeSampler;
+pub use faults::{HostLoop, Input, Notifications, Outage, Reconnect, Slow};
 pub use hints::{HintSource, Part};
+pub use limits::{
+    Breaker, Bucket, Budget, FRACTION, HeldBack, Limit, LimitKind, MinimumGap, Opens, Per, Retries,
+    RetryAfter,
+};
 
 use std::sync::Arc;
 
@@ -33,6 +40,12 @@ pub struct Model {
     pub servers: Vec<ServerClass>,
     /// Policies; tenant classes refer to them by index.
     pub policies: Vec<Policy>,
+    /// How the polls of each policy are carried.
+    pub carriers: Vec<Carrier>,
+    /// (tenant class, server class), tenant-major.
+    pub pairs: Vec<Pair>,
+    /// Budgets of all hosts together.
+    pub budget: Option<Budget>,
     /// Hash of the resolved scenario.
     pub scenario_hash: u64,
 }
@@ -64,6 +77,78 @@ pub struct TenantClass {
     pub abort: Option<Abort>,
     /// Its policy, as an index.
     pub policy: usize,
+    /// Number of its first host among all hosts.
+    pub first_host: u32,
+    /// Hosts of each member.
+    pub hosts: u32,
+    /// Its share of a budget.
+    pub weight: f64,
+    /// Tasks that pause for an answer.
+    pub input: Option<Input>,
+    /// When its hosts start again.
+    pub reconnect: Option<Reconnect>,
+    /// The capacity of its hosts.
+    pub host_loop: Option<HostLoop>,
+    /// What its polling costs.
+    pub cost: Cost,
+}
+
+/// What polling costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Price of a request.
+    pub request: f64,
+    /// Tokens burnt by a poll.
+    pub poll_tokens: f64,
+    /// Price of a token.
+    pub token: f64,
+}
+
+/// What a tenant class and a server class have in common.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// One-way delay of its polls.
+    pub delay: TimeSampler,
+    /// Can anything but a full queue keep a poll from being served, or change what it reads?
+    pub guarded: bool,
+    /// Do its loops depend on each other, or on anything that only the clock can tell? Then timers, answers and aborts are events.
+    pub coupled: bool,
+}
+
+/// How the polls of a policy are carried: what stands around its decisions.
+#[derive(Clone, Debug)]
+pub struct Carrier {
+    /// A request is given up after this; [`crate::policy::FOREVER`] for never.
+    pub timeout: u64,
+    /// Requests sent together.
+    pub requests_per_poll: u32,
+    /// Retries that the policy does not see.
+    pub retries: Option<Retries>,
+    /// Does an unknown task end the loop?
+    pub unknown_ends: bool,
+    /// How long a poll is held at the server; 0 for not at all.
+    pub hold: u64,
+    /// What a notification does.
+    pub push: Push,
+    /// Does the loop run on the server?
+    pub on_server: bool,
+    /// Between host and server.
+    pub breaker: Option<Breaker>,
+}
+
+/// What a notification of a changed status does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// Nothing.
+    Ignored,
+    /// A poll is sent.
+    Wakes,
+    /// It counts as an answer.
+    Replaces,
+    /// A new wait begins.
+    Restarts,
+    /// The next poll is left out.
+    Postpones,
 }
 
 /// When and how callers give up.
@@ -79,8 +164,34 @@ pub struct Abort {
     pub deadline: Option<u64>,
     /// Does the caller wait for a poll in flight?
     pub waits_for_request: bool,
-    /// Is `tasks/cancel` sent?
-    pub cancels: bool,
+    /// What becomes of the task.
+    pub then: Then,
+    /// How long the caller waits for the answer to `tasks/cancel`.
+    pub cancel_bound: u64,
+    /// `notifications/cancelled` that are sent.
+    pub notices: Notices,
+}
+
+/// What becomes of an aborted task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The id is kept.
+    Detach,
+    /// `tasks/cancel` is sent.
+    Cancel,
+    /// The id is lost.
+    Forget,
+}
+
+/// `notifications/cancelled` after an abort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notices {
+    /// None.
+    None,
+    /// One.
+    One,
+    /// One for each request of the task.
+    PerRequest,
 }
 
 /// When tasks come.
@@ -157,6 +268,30 @@ pub struct ServerClass {
     pub delay: TimeSampler,
     /// What it suggests.
     pub hint: HintSource,
+    /// Growth of the service for each request found.
+    pub growth: f64,
+    /// Rate limits.
+    pub limits: Vec<Limit>,
+    /// What stands in its refusals.
+    pub retry_after: RetryAfter,
+    /// What stands in its good answers.
+    pub retry_after_on_success: Option<u64>,
+    /// Shortest time between two polls of a task.
+    pub minimum_gap: Option<MinimumGap>,
+    /// When it is down.
+    pub outage: Option<Outage>,
+    /// When it is slow.
+    pub slow: Vec<Slow>,
+    /// Probability that a request is lost.
+    pub request_loss: f64,
+    /// Probability that an answer is lost.
+    pub answer_loss: f64,
+    /// Age at which a task is deleted; [`crate::policy::FOREVER`] for never.
+    pub ttl: u64,
+    /// Notifications that it sends.
+    pub notifications: Option<Notifications>,
+    /// Hash of its name, the root of its own draws.
+    pub key: u64,
 }
 
 impl ServerClass {
@@ -172,9 +307,28 @@ impl ServerClass {
 }
 
 impl Model {
-    /// All hosts.
+    /// Couples every pair, needed or not: timers, answers and aborts all become events. The outcome is the same, byte for byte, and slower; tests
+    /// hold the engine's two ways equal with it.
+    pub fn couple_all(&mut self) {
+        self.pairs.iter_mut().for_each(|pair| pair.coupled = true);
+    }
+
+    /// All tenants.
     pub fn members(&self) -> u32 {
         self.tenants.last().map_or(0, |t| t.first_member + t.count)
+    }
+
+    /// The host of a task: the tasks of a tenant go to its hosts in turn.
+    pub fn host_of(&self, class: u16, member: u32, ordinal: u32) -> u32 {
+        let tenant = &self.tenants[class as usize];
+        tenant.first_host + (member - tenant.first_member) * tenant.hosts + ordinal % tenant.hosts
+    }
+
+    /// All hosts.
+    pub fn hosts(&self) -> u32 {
+        self.tenants
+            .last()
+            .map_or(0, |t| t.first_host + t.count * t.hosts)
     }
 
     /// All servers.

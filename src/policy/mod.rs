@@ -64,6 +64,43 @@ pub struct Policy {
     pub max_polls: u32,
     /// Is `tasks/result` called for a completed task?
     pub fetches_result: bool,
+    /// Added to every later wait by each `slow_down`.
+    pub slow_down: Nanos,
+    /// Error answers in a row after which the loop ends.
+    pub max_errors: u32,
+    /// What the host makes of `Retry-After`.
+    pub retry_after: OnRetryAfter,
+}
+
+/// What a host makes of `Retry-After`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRetryAfter {
+    /// Nothing.
+    Ignored,
+    /// The wait follows it.
+    Obeyed {
+        /// Is it the wait (else a lower bound of it)?
+        is_wait: bool,
+        /// Cuts it; [`FOREVER`] where nothing does.
+        ceiling: Nanos,
+        /// Longer times become what `beyond` says.
+        limit: Nanos,
+        /// What happens to longer times.
+        beyond: BeyondLimit,
+        /// Is it read from good answers too?
+        on_success: bool,
+    },
+}
+
+/// What happens to a `Retry-After` above the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeyondLimit {
+    /// Cut to the limit.
+    Cut,
+    /// Ignored.
+    Ignore,
+    /// The loop ends.
+    End,
 }
 
 /// What a hint is for a host.
@@ -174,8 +211,10 @@ pub struct State {
     previous: Nanos,
     /// Waits since the backoff started.
     waits: u32,
-    /// Consecutive error answers.
-    errors: u16,
+    /// Consecutive error answers, 255 for all beyond.
+    errors: u8,
+    /// `slow_down` answers, 255 for all beyond.
+    slow_downs: u8,
     /// Where `kept` is from; `None` while there is nothing kept.
     kept_from: Option<Stage>,
     /// Where `creation` is from; `None` where the creation had no hint.
@@ -191,8 +230,10 @@ pub enum Saw {
     Unchanged(RawHint),
     /// An answer: not the end, but the status has changed.
     Changed(RawHint),
-    /// An error answer (503).
+    /// An error answer, a timeout, or a poll that a breaker let fail.
     Error,
+    /// A refusal because polls come too fast.
+    SlowDown,
 }
 
 /// What the host does next.
@@ -213,7 +254,7 @@ pub enum LoopEnd {
     Rejected,
 }
 
-/// The stages that can set or change a wait, in their order. The last one that changed it is its cause.
+/// The stages that can set or change a wait. The last one that changed it is its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stage {
@@ -237,12 +278,18 @@ pub enum Stage {
     Timer,
     /// No wait: the first poll at once, or after a time of its own.
     FirstPoll,
+    /// The server's `slow_down`, added before the jitter.
+    SlowDown,
+    /// `Retry-After`, after the jitter and before the timer.
+    RetryAfter,
 }
 
 impl Stage {
     /// How many there are.
-    pub const COUNT: usize = 10;
-    /// All of them in their order.
+    pub const COUNT: usize = 12;
+    /// The first so many are counted in every combination; the others are too rare for that.
+    pub const COMBINED: usize = 10;
+    /// All of them.
     pub const ALL: [Stage; Self::COUNT] = [
         Stage::Hint,
         Stage::Default,
@@ -254,6 +301,8 @@ impl Stage {
         Stage::Jitter,
         Stage::Timer,
         Stage::FirstPoll,
+        Stage::SlowDown,
+        Stage::RetryAfter,
     ];
 
     /// The name in results.
@@ -269,6 +318,8 @@ impl Stage {
             Stage::Jitter => "jitter",
             Stage::Timer => "timer",
             Stage::FirstPoll => "first_poll",
+            Stage::SlowDown => "slow_down",
+            Stage::RetryAfter => "retry_after",
         }
     }
 }
@@ -304,11 +355,13 @@ impl Policy {
                 (reading, !matches!(self.first_poll, FirstPoll::AfterWait))
             }
             Saw::Unchanged(hint) | Saw::Changed(hint) => {
-                if let OnError::BackOff {
-                    reset_on_success: true,
-                    ..
-                } = self.errors
-                {
+                if !matches!(
+                    self.errors,
+                    OnError::BackOff {
+                        reset_on_success: false,
+                        ..
+                    }
+                ) {
                     state.errors = 0;
                 }
                 if matches!(saw, Saw::Changed(_)) && self.reset != Reset::Never {
@@ -317,6 +370,11 @@ impl Policy {
                 (self.read_answer(state, hint), false)
             }
             Saw::Error => return self.decide_after_error(state, u),
+            Saw::SlowDown => {
+                state.slow_downs = state.slow_downs.saturating_add(1);
+                let (value, stage) = self.without_hint(state);
+                (Reading::Value(value, stage), false)
+            }
         };
         let (base, stage) = match reading {
             Reading::End(end) => return Decision::End(end),
@@ -340,8 +398,11 @@ impl Policy {
 
     /// The wait that follows an error answer.
     fn decide_after_error(&self, state: &mut State, u: u64) -> Decision {
-        let errors = state.errors as u32;
+        let errors = u32::from(state.errors);
         state.errors = state.errors.saturating_add(1);
+        if errors + 1 >= self.max_errors {
+            return Decision::End(LoopEnd::Error);
+        }
         if self.reset == Reset::OnChangeOrError {
             state.waits = 0;
         }
@@ -415,6 +476,12 @@ impl Policy {
         u: u64,
     ) -> Wait {
         let mut backed = steps[2];
+        if state.slow_downs > 0 && self.slow_down > 0 {
+            let slower = self.slow_down * u64::from(state.slow_downs);
+            backed = backed.saturating_add(slower).min(FOREVER);
+            touched |= bit(Stage::SlowDown);
+            cause = Stage::SlowDown;
+        }
         if self.bounds == BoundsAt::BeforeJitter {
             backed = bound(backed, self.floor, ceiling, &mut touched, &mut cause);
         }
@@ -444,6 +511,52 @@ impl Policy {
             cause,
             touched,
             steps: [steps[0], steps[1], backed, jittered],
+        }
+    }
+
+    /// What `Retry-After` in the answer makes of a decision. `good` says that the answer was no error.
+    pub fn obey(
+        &self,
+        state: &mut State,
+        decision: Decision,
+        after: Nanos,
+        good: bool,
+    ) -> Decision {
+        let (
+            Decision::Wait(mut wait),
+            OnRetryAfter::Obeyed {
+                is_wait,
+                ceiling,
+                limit,
+                beyond,
+                on_success,
+            },
+        ) = (decision, self.retry_after)
+        else {
+            return decision;
+        };
+        let after = match beyond {
+            _ if good && !on_success => return decision,
+            BeyondLimit::End if after > limit => return Decision::End(LoopEnd::Error),
+            BeyondLimit::Ignore if after > limit => return decision,
+            _ => after.min(limit).min(ceiling),
+        };
+        if is_wait || after > wait.wait {
+            wait.wait = self.timer.apply(after);
+            wait.cause = Stage::RetryAfter;
+            wait.touched |= bit(Stage::RetryAfter);
+            state.previous = wait.wait;
+        }
+        Decision::Wait(wait)
+    }
+
+    /// How long a loop waits whose poll was left out: as long again, and never less than nothing.
+    pub fn again(&self, state: &State) -> Nanos {
+        let own = self.default.max(self.floor).min(self.ceiling);
+        if state.previous > 0 {
+            state.previous
+        } else {
+            own
         }
     }
 

@@ -193,6 +193,9 @@ impl Timer {
         if wait > self.maximum {
             return self.beyond;
         }
+        if wait >= FOREVER {
+            return FOREVER;
+        }
         let cut = if self.quantum > 1 {
             wait - wait % self.quantum
         } else {

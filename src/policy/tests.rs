@@ -27,6 +27,9 @@ fn envelope() -> Policy {
         give_up_after: FOREVER,
         max_polls: u32::MAX,
         fetches_result: false,
+        slow_down: 5000 * MS,
+        max_errors: u32::MAX,
+        retry_after: OnRetryAfter::Ignored,
     }
 }
 
@@ -227,4 +230,97 @@ fn a_hint_as_a_floor_stands_under_the_hosts_own_terms() {
         panic!("it retries")
     };
     assert_eq!(after.wait / MS, 5000);
+}
+
+#[test]
+fn each_slow_down_makes_every_later_wait_longer() {
+    let (mut policy, state) = (envelope(), &mut State::default());
+    policy.ceiling = FOREVER;
+    let mut decide = |saw| match policy.decide(state, saw, 0) {
+        Decision::Wait(w) => (w.wait / MS, w.cause),
+        Decision::End(end) => panic!("{end:?}"),
+    };
+    let hint = Saw::Unchanged(RawHint::Number(2000.0));
+    assert_eq!(decide(hint), (2000, Stage::Hint));
+    assert_eq!(decide(Saw::SlowDown), (6000, Stage::SlowDown));
+    assert_eq!(decide(hint), (7000, Stage::SlowDown));
+    decide(Saw::SlowDown);
+    assert_eq!(decide(hint), (12_000, Stage::SlowDown));
+}
+
+#[test]
+fn errors_in_a_row_end_the_loop() {
+    let (mut policy, state) = (envelope(), &mut State::default());
+    policy.max_errors = 3;
+    let mut ends = |saw| policy.decide(state, saw, 0) == Decision::End(LoopEnd::Error);
+    let good = Saw::Unchanged(RawHint::Absent);
+    let ended: Vec<bool> = [
+        Saw::Error,
+        Saw::Error,
+        good,
+        Saw::Error,
+        Saw::Error,
+        Saw::Error,
+    ]
+    .into_iter()
+    .map(&mut ends)
+    .collect();
+    assert_eq!(ended, [false, false, false, false, false, true]);
+}
+
+#[test]
+fn retry_after_is_obeyed_as_the_policy_says() {
+    let obeyed = |is_wait, ceiling, limit, beyond| OnRetryAfter::Obeyed {
+        is_wait,
+        ceiling,
+        limit,
+        beyond,
+        on_success: false,
+    };
+    let s = 1000 * MS;
+    let after = |rule, retry_after, good| {
+        let (mut policy, state) = (envelope(), &mut State::default());
+        policy.retry_after = rule;
+        let decision = policy.decide(state, Saw::Error, 0);
+        match policy.obey(state, decision, retry_after, good) {
+            Decision::Wait(w) => Some((w.wait / MS, w.cause)),
+            Decision::End(_) => None,
+        }
+    };
+    let floor = obeyed(false, FOREVER, FOREVER, BeyondLimit::Cut);
+    assert_eq!(
+        after(floor, 60 * s, false),
+        Some((60_000, Stage::RetryAfter))
+    );
+    assert_eq!(
+        after(floor, 0, false),
+        Some((1000, Stage::Default)),
+        "the own wait is longer"
+    );
+    assert_eq!(
+        after(floor, 60 * s, true),
+        Some((1000, Stage::Default)),
+        "not on success"
+    );
+    let wait = obeyed(true, 5 * s, FOREVER, BeyondLimit::Cut);
+    assert_eq!(after(wait, 0, false), Some((0, Stage::RetryAfter)));
+    assert_eq!(
+        after(wait, 60 * s, false),
+        Some((5000, Stage::RetryAfter)),
+        "cut by the ceiling"
+    );
+    let limited = |beyond| obeyed(false, FOREVER, 10 * s, beyond);
+    assert_eq!(
+        after(limited(BeyondLimit::Cut), 60 * s, false),
+        Some((10_000, Stage::RetryAfter))
+    );
+    assert_eq!(
+        after(limited(BeyondLimit::Ignore), 60 * s, false),
+        Some((1000, Stage::Default))
+    );
+    assert_eq!(after(limited(BeyondLimit::End), 60 * s, false), None);
+    assert_eq!(
+        after(OnRetryAfter::Ignored, 60 * s, false),
+        Some((1000, Stage::Default))
+    );
 }

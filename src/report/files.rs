@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::Provenance;
 use crate::catalogue;
 use crate::experiment::{Estimate, Results, Verdict, fingerprint};
+use crate::metrics::occupancy::Occupancy;
 use crate::metrics::summary::Group;
 use crate::metrics::tally::WINDOW;
 use crate::model::Model;
@@ -162,6 +163,8 @@ struct SeriesRow<'a> {
     tasks_get_rate_per_s: f64,
     tasks_get_rate_100ms_peak_per_s: f64,
     queue_length: Option<f64>,
+    held_connections: Option<f64>,
+    leaked_loops: f64,
     replications: usize,
     seed: u64,
     scenario_hash: &'a str,
@@ -191,23 +194,27 @@ pub fn timeseries_csv(results: &Results, scenario: &Scenario, provenance: &Prove
                 .zip(&pair.windows)
                 .for_each(|(sum, n)| *sum += u64::from(*n))
         });
-        let waiting: Option<Vec<u64>> = match group {
-            Group::Tenant(_) => None,
-            Group::Server(i) => Some(results.servers[i].waiting.clone()),
-            Group::Fleet => Some(
-                (0..cells)
-                    .map(|k| results.servers.iter().map(|s| s.waiting[k]).sum())
-                    .collect(),
-            ),
+        let own = || {
+            let all = results.pairs.iter().enumerate();
+            all.filter(|(i, _)| group.has(*i, model.servers.len()))
         };
+        let leaking = sum_of(own().map(|(_, pair)| &pair.leaking), cells);
+        let servers = match group {
+            Group::Tenant(_) => None,
+            Group::Server(i) => Some(&results.servers[i..=i]),
+            Group::Fleet => Some(&results.servers[..]),
+        };
+        let waiting = servers.map(|s| sum_of(s.iter().map(|s| &s.waiting), cells));
+        let held = servers.map(|s| sum_of(s.iter().map(|s| &s.held), cells));
         for (k, window) in sent.chunks(width as usize).enumerate() {
             let start = k as u64 * width * WINDOW;
             let length = (model.horizon - start).min(width * WINDOW);
             let seconds = length as f64 / 1e9;
-            let queue = waiting.as_ref().map(|w| {
-                let cells = &w[k * width as usize..(k * width as usize + window.len())];
-                cells.iter().sum::<u64>() as f64 / length as f64 / n
-            });
+            let mean = |cells: &Vec<u64>| {
+                let first = k * width as usize;
+                let sum: u64 = cells[first..first + window.len()].iter().sum();
+                sum as f64 / length as f64 / n
+            };
             rows.push(SeriesRow {
                 scenario: &provenance.scenario,
                 parameters: &provenance.parameters,
@@ -219,7 +226,9 @@ pub fn timeseries_csv(results: &Results, scenario: &Scenario, provenance: &Prove
                     .iter()
                     .max()
                     .map_or(0.0, |m| *m as f64 * 10.0 / n),
-                queue_length: queue,
+                queue_length: waiting.as_ref().map(mean),
+                held_connections: held.as_ref().map(mean),
+                leaked_loops: mean(&leaking),
                 replications: results.replications.len(),
                 seed: provenance.seed,
                 scenario_hash: &provenance.scenario_hash,
@@ -228,6 +237,17 @@ pub fn timeseries_csv(results: &Results, scenario: &Scenario, provenance: &Prove
         }
     }
     csv_text(rows)
+}
+
+/// Visitor-ns of each window, over several occupancies.
+fn sum_of<'o>(parts: impl Iterator<Item = &'o Occupancy>, windows: usize) -> Vec<u64> {
+    let mut sum = vec![0u64; windows];
+    for part in parts {
+        sum.iter_mut()
+            .zip(part.per_window())
+            .for_each(|(s, n)| *s += n);
+    }
+    sum
 }
 
 /// `summary.json`: the content of the CSV files but the time series, with objectives and alerts.

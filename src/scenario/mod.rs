@@ -7,7 +7,9 @@
 pub mod checks;
 pub mod diagnostics;
 pub mod distribution;
+pub mod faults;
 pub mod fields;
+pub mod limits;
 pub mod policy;
 pub mod tree;
 pub mod units;

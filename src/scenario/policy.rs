@@ -1,6 +1,7 @@
 //! The policy as written: the `[policy.NAME]` tables of a scenario file, part of [`super::written`].
 
 use super::fields::{Count, Factor, Number, Positive, Share, Span, choice, record};
+use super::limits::{Breaker, OnRetryAfter, Retries};
 use super::units::Duration;
 
 record! {
@@ -52,6 +53,28 @@ record! {
         max_polls: Option<Count>,
         /// What is called when the end was seen.
         at_end: AtEnd = AtEnd::Nothing,
+        /// A request without an answer is given up after this, and counts as an error answer; never where left out.
+        timeout: Option<Span>,
+        /// Requests that one poll sends together; the last one's answer is read.
+        requests_per_poll: Count = Count(1),
+        /// Retries of the transport inside one poll; none where left out.
+        retries: Option<Retries>,
+        /// What the host makes of `Retry-After`.
+        retry_after: OnRetryAfter = OnRetryAfter::Ignored,
+        /// Added to this and every later wait of the task by each `slow_down` (RFC 8628, section 3.5).
+        slow_down: Duration = Duration(5_000_000_000),
+        /// What an answer that the task is unknown does.
+        on_unknown_task: OnUnknown = OnUnknown::End,
+        /// The loop ends after so many error answers in a row. No limit where left out.
+        max_errors: Option<Count>,
+        /// Polls wait at the server for a change, for so long at most (a long poll); they are answered at once where left out.
+        long_poll: Option<Span>,
+        /// What a notification of a changed status does.
+        push: Push = Push::Ignored,
+        /// Where the loop runs.
+        runs: Runs = Runs::OnHost,
+        /// A circuit breaker between each host and each server; none where left out.
+        breaker: Option<Breaker>,
     }
 }
 
@@ -459,6 +482,51 @@ choice! {
             "nothing" => Nothing,
             /// `tasks/result`, for a completed task.
             "tasks/result" => TasksResult,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What an answer that the task is unknown (-32602) does.
+    pub enum OnUnknown {
+        words {
+            /// The loop ends: the task has expired.
+            "end" => End,
+            /// It counts as any other error answer.
+            "retry" => Retry,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What a notification of a changed status does.
+    pub enum Push {
+        words {
+            /// Nothing.
+            "ignored" => Ignored,
+            /// The wait ends and a poll is sent.
+            "wakes" => Wakes,
+            /// It counts as the answer to a poll: the end is seen without one.
+            "replaces" => Replaces,
+            /// A new wait begins, as after an answer with that status.
+            "restarts" => Restarts,
+            /// The next poll is left out; the one after it comes at its time.
+            "postpones" => Postpones,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// Where a loop runs.
+    pub enum Runs {
+        words {
+            /// On the host: each poll is a `tasks/get`.
+            "on_host" => OnHost,
+            /// On the server, for a request of the host that waits: each poll is a read of the store, and takes no way; the end comes to the host after one.
+            "on_server" => OnServer,
         }
         tables {}
     }

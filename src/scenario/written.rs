@@ -8,11 +8,14 @@ use serde_json::json;
 
 use super::distribution::{Distribution, Empirical, read_times, weights_sum};
 use super::fields::{
-    Confidence, Count, Field, Number, Reader, Share, Span, Weight, choice, object, property, record,
+    Confidence, Count, Field, Number, Positive, Reader, Share, Span, Weight, choice, object,
+    property, record,
 };
 use super::tree::{Node, Value};
 use super::units::{Duration, Rate};
 
+pub use super::faults::*;
+pub use super::limits::*;
 pub use super::policy::*;
 
 /// A distribution of durations.
@@ -35,6 +38,8 @@ record! {
         tenant: Vec<Tenant>,
         /// Policies that tenants refer to by name.
         policy: BTreeMap<String, Policy>,
+        /// Budgets for the polls of all hosts together; none where left out.
+        budget: Option<Budget>,
         /// What the fleet has to achieve.
         objective: Vec<Objective>,
     }
@@ -83,11 +88,29 @@ record! {
         /// Tasks that one server executes at once; the rest wait as `working`. No limit where left out.
         executes: Option<Count>,
         /// How it answers requests.
-        tasks_get: Station = Station { workers: Count(1), service: Distribution::constant(Duration(0)), queue: None },
+        tasks_get: Station = Station { workers: Count(1), service: Distribution::constant(Duration(0)), queue: None, growth: Weight(0.0) },
         /// One-way network delay, drawn for each direction of each request.
         delay: Time = Distribution::constant(Duration(0)),
         /// The `pollInterval` it suggests: the name of a hint, or a number of milliseconds. Absent where left out.
         hint: Option<HintRef>,
+        /// Limits on the rate of requests, over which it answers 429. A request must pass all of them; refusals cost it no time.
+        limits: Vec<RateLimit>,
+        /// What stands in `Retry-After` of its refusals.
+        retry_after: RetryAfter = RetryAfter::Absent,
+        /// `Retry-After` in its good answers; absent where left out.
+        retry_after_on_success: Option<Duration>,
+        /// The shortest time between two polls of a task; any where left out.
+        minimum_gap: Option<MinimumGap>,
+        /// When it is down; never where left out.
+        outage: Option<Outage>,
+        /// When it is slow.
+        slow: Vec<SlowPeriod>,
+        /// Messages that are lost on their way, in either direction.
+        loss: Loss = Loss { request: Share(0.0), answer: Share(0.0) },
+        /// A task is deleted at this age, whatever its status; never where left out.
+        ttl: Option<Span>,
+        /// Notifications of changed statuses; none where left out.
+        notifications: Option<Notifications>,
     }
 }
 
@@ -100,6 +123,8 @@ record! {
         service: Time = Distribution::constant(Duration(0)),
         /// Requests that may wait; one more is refused with 503. No limit where left out.
         queue: Option<u64>,
+        /// Service grows by this share of itself for each request that an arriving one finds, waiting or served.
+        growth: Weight = Weight(0.0),
     }
 }
 
@@ -375,12 +400,16 @@ impl Field for HintStep {
 }
 
 record! {
-    /// A class of tenants that are alike. Each member runs one host.
+    /// A class of tenants that are alike.
     pub struct Tenant {
         /// Its name; result rows refer to it, and its random streams are keyed by it.
         name: String,
         /// How many there are, each with its own random streams.
         count: Count = Count(1),
+        /// Hosts of each tenant; its tasks go to them in turn.
+        hosts: Count = Count(1),
+        /// Its share of a budget for which tenants wait, relative to the others'.
+        weight: Positive = Positive(1.0),
         /// When a member's tasks are created.
         arrivals: Arrivals,
         /// How long a task runs at the server.
@@ -393,6 +422,14 @@ record! {
         creation_delay: Time = Distribution::constant(Duration(0)),
         /// When and how a caller gives up on a task; never where left out.
         abort: Option<Abort>,
+        /// Tasks that pause for an answer of their host; none where left out.
+        input: Option<Input>,
+        /// When its hosts are restarted or lose their connection; never where left out.
+        reconnect: Option<Reconnect>,
+        /// The capacity of each host's event loop; without limit where left out.
+        host_loop: Option<HostLoop>,
+        /// What its polling costs.
+        cost: Cost = Cost { request: Weight(0.0), poll_tokens: Weight(0.0), token: Weight(0.0) },
         /// The policy that its hosts follow.
         policy: String,
     }
@@ -531,6 +568,10 @@ record! {
         request: InFlight = InFlight::Aborts,
         /// What the host does when control has returned to the caller.
         then: Then = Then::Detach,
+        /// With `then = "cancel"`: control returns when `tasks/cancel` is answered, at the latest after this; at once where left out.
+        cancel_bound: Option<Duration>,
+        /// `notifications/cancelled` that the host sends.
+        notifications: CancelNotices = CancelNotices::None,
     }
 }
 
@@ -555,6 +596,23 @@ choice! {
             "detach" => Detach,
             /// `tasks/cancel` is sent; the server ends the task when it arrives.
             "cancel" => Cancel,
+            /// The id is lost and the task goes on at the server.
+            "forget" => Forget,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// `notifications/cancelled` after an abort.
+    pub enum CancelNotices {
+        words {
+            /// None.
+            "none" => None,
+            /// One.
+            "one" => One,
+            /// One for each request of the task so far, its creation included, as the TypeScript SDK 1.x sends them.
+            "per_request" => PerRequest,
         }
         tables {}
     }

@@ -1,0 +1,263 @@
+//! Hosts: the event loop that all tasks of a host share, and restarts that make all its loops start again.
+
+use super::Simulation;
+use super::coupled::{Loop, Phase};
+use super::limiter::Ticket;
+use super::queue::{Event, Kind, Step, order};
+use super::task::Task;
+use crate::model::Model;
+use crate::policy::State;
+use crate::random::{Key, Purpose};
+
+/// A host.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// Loops whose timers have fired since the last wake-up, in their order.
+    ready: Vec<Ticket>,
+    /// Its next wake-up is on its way.
+    wakes: bool,
+    /// No wake-up before this.
+    free: u64,
+    /// It works on a batch until this.
+    busy: u64,
+    /// Its loops, as slots, where it can start again.
+    loops: Vec<u32>,
+    /// How often it has started again.
+    reconnects: u64,
+}
+
+/// The hosts of a model, where they need a state of their own.
+pub fn hosts(model: &Model) -> Vec<Host> {
+    let stateful = |t: &crate::model::TenantClass| t.host_loop.is_some() || t.reconnect.is_some();
+    if model.tenants.iter().any(stateful) {
+        vec![Host::default(); model.hosts() as usize]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Polls of a doubled loop are numbered from so far apart, so that they draw other numbers.
+const DOUBLES_APART: u32 = 1 << 24;
+
+impl Simulation<'_> {
+    /// A loop is one of its host's.
+    pub(super) fn join_host(&mut self, slot: u32, host: u32) {
+        let class = self.slab.tasks[slot as usize].class as usize;
+        if self.model.tenants[class].reconnect.is_some() {
+            self.hosts[host as usize].loops.push(slot);
+        }
+    }
+
+    /// A loop has ended.
+    pub(super) fn leave_host(&mut self, slot: u32) {
+        let class = self.slab.tasks[slot as usize].class as usize;
+        if self.model.tenants[class].reconnect.is_some() {
+            let loops = &mut self.hosts[self.loops[slot as usize].host as usize].loops;
+            loops.retain(|other| *other != slot);
+        }
+    }
+
+    /// A timer has fired: the poll waits for its turn in the host's event loop.
+    pub(super) fn ready_to_run(&mut self, slot: u32) {
+        let ticket = self.ticket(slot);
+        let state = &mut self.loops[slot as usize];
+        state.phase = Phase::Ready;
+        let number = state.host;
+        let host = &mut self.hosts[number as usize];
+        host.ready.push(ticket);
+        if !host.wakes {
+            host.wakes = true;
+            let at = host.free.max(self.now);
+            let member = self.slab.tasks[slot as usize].member;
+            if at <= self.model.stop {
+                self.queue.push(Event {
+                    time: at,
+                    // After all timers of the instant.
+                    order: order(Step::Sends, member, u32::MAX),
+                    kind: Kind::WakeUp,
+                    tag: self.slab.tasks[slot as usize].class,
+                    slot: number,
+                });
+            }
+        }
+    }
+
+    /// A host wakes up: whatever is due runs as one batch.
+    pub(super) fn wake_up(&mut self, number: u32, class: u16) {
+        let Some(capacity) = self.model.tenants[class as usize].host_loop else {
+            return;
+        };
+        let start = self.now;
+        let batch = std::mem::take(&mut self.hosts[number as usize].ready);
+        let mut at = start.saturating_add(capacity.wake_up);
+        for ticket in batch {
+            let still = self.slab.tasks[ticket.slot as usize].polled()
+                && self.loops[ticket.slot as usize].ticket == ticket.number;
+            if still && at <= self.model.stop {
+                self.push_task_event(ticket.slot, at, Step::Sends, Kind::Turn);
+                at = at.saturating_add(capacity.poll);
+            }
+            self.slab.release(ticket.slot);
+        }
+        let host = &mut self.hosts[number as usize];
+        host.wakes = false;
+        host.busy = at;
+        host.free = at.saturating_add(capacity.pause);
+        let tally = &mut self.tenant_tallies[class as usize];
+        tally.busy_ns += u128::from(self.model.observed_part(start, at));
+        tally.wake_ups += u64::from(self.model.observed(start));
+    }
+
+    /// A poll has its turn in the batch.
+    pub(super) fn turn_comes(&mut self, slot: u32) {
+        self.slab.release(slot);
+        if self.slab.tasks[slot as usize].polled()
+            && self.loops[slot as usize].phase == Phase::Ready
+        {
+            if self.looks_at_abort(slot) {
+                return self.settle_abort(slot, self.now);
+            }
+            self.gate(slot);
+        }
+    }
+
+    /// Until when the host of a loop is too busy to read an answer that comes now; `None` where it reads it at once.
+    ///
+    /// An answer that took no time is read in its own poll's turn.
+    pub(super) fn busy_until(&self, slot: u32) -> Option<u64> {
+        let class = self.slab.tasks[slot as usize].class as usize;
+        self.model.tenants[class].host_loop.as_ref()?;
+        let state = &self.loops[slot as usize];
+        let busy = self.hosts[state.host as usize].busy;
+        (!state.instant && busy > self.now).then_some(busy)
+    }
+
+    /// Pushes the first reconnects of every host.
+    pub(super) fn plan_reconnects(&mut self) {
+        for (class, tenant) in self.model.tenants.iter().enumerate() {
+            let Some(reconnect) = &tenant.reconnect else {
+                continue;
+            };
+            for host in tenant.first_host..tenant.first_host + tenant.count * tenant.hosts {
+                for at in &reconnect.at {
+                    self.push_reconnect(*at, class as u16, host, 0);
+                }
+                self.plan_next_reconnect(class as u16, host, 0);
+            }
+        }
+    }
+
+    fn plan_next_reconnect(&mut self, class: u16, host: u32, index: u64) {
+        let model = self.model;
+        let Some(reconnect) = &model.tenants[class as usize].reconnect else {
+            return;
+        };
+        if let Some(every) = &reconnect.every {
+            let key = self.host_key(class, host);
+            let at = self
+                .now
+                .saturating_add(every.draw(|| key.draw(Purpose::Reconnect, index)).max(1));
+            self.push_reconnect(at, class, host, 1);
+        }
+    }
+
+    /// `drawn` is 1 where another one follows, after a time that is drawn.
+    fn push_reconnect(&mut self, at: u64, class: u16, host: u32, drawn: u32) {
+        if at >= self.model.horizon {
+            return;
+        }
+        self.queue.push(Event {
+            time: at,
+            order: order(Step::Sends, host, drawn),
+            kind: Kind::Reconnect,
+            tag: class,
+            slot: host,
+        });
+    }
+
+    /// A host starts again, and with it all its loops.
+    pub(super) fn reconnect(&mut self, event: Event) {
+        let (class, number) = (event.tag, event.slot);
+        let Some(rules) = &self.model.tenants[class as usize].reconnect else {
+            return;
+        };
+        let host = &mut self.hosts[number as usize];
+        host.reconnects += 1;
+        let (index, loops) = (host.reconnects, host.loops.clone());
+        self.tenant_tallies[class as usize].reconnects += u64::from(self.model.observed(self.now));
+        for slot in loops {
+            let task = &self.slab.tasks[slot as usize];
+            if !task.polled() || self.loops[slot as usize].phase == Phase::Cancelling {
+                continue;
+            }
+            let u = task.key.draw(Purpose::Spread, index);
+            let spread = ((u128::from(rules.spread) * u128::from(u)) >> 64) as u64;
+            if rules.duplicates {
+                self.double(slot, spread, index as u32);
+            } else {
+                self.start_again(slot, spread);
+            }
+        }
+        if event.order & 1 == 1 {
+            self.plan_next_reconnect(class, number, index);
+        }
+    }
+
+    /// A second loop polls a task beside the one that still runs.
+    fn double(&mut self, slot: u32, spread: u64, index: u32) {
+        let (task, state) = (self.slab.tasks[slot as usize], self.loops[slot as usize]);
+        let first = if state.doubles == u32::MAX {
+            slot
+        } else {
+            state.doubles
+        };
+        let polls = index.wrapping_mul(DOUBLES_APART);
+        let double = self.slab.insert(Task {
+            state: State::default(),
+            polls,
+            leaked: 0,
+            streak: 0,
+            counted: false,
+            traced: false,
+            holds: 0,
+            at_once: 0,
+            ..task
+        });
+        if self.loops.len() < self.slab.tasks.len() {
+            self.loops.resize(self.slab.tasks.len(), Loop::default());
+        }
+        // The double reads the state of the task in the first one's slot.
+        self.slab.tasks[first as usize].holds += 1;
+        let ticket = self.loops[double as usize].ticket;
+        self.loops[double as usize] = Loop {
+            ticket: ticket.wrapping_add(1),
+            uncounted: polls,
+            breaker: state.breaker,
+            host: state.host,
+            doubles: first,
+            ..Loop::default()
+        };
+        self.hosts[state.host as usize].loops.push(double);
+        if (self.now + 1..=self.model.stop).contains(&task.abort) && task.abort < u64::MAX {
+            self.push_task_event(double, task.abort, Step::Aborts, Kind::Abort);
+        }
+        let next = self.now.saturating_add(spread);
+        self.sleep(double, self.now, next, next);
+    }
+
+    fn host_key(&self, class: u16, host: u32) -> Key {
+        let tenant = &self.model.tenants[class as usize];
+        let within = host - tenant.first_host;
+        let member = tenant.first_member + within / tenant.hosts;
+        self.member_key(class, member)
+            .part(u64::MAX - u64::from(within % tenant.hosts))
+    }
+
+    /// The slot where the state of a loop's task stands.
+    pub(super) fn first_of(&self, slot: u32) -> u32 {
+        match self.loops[slot as usize].doubles {
+            u32::MAX => slot,
+            first => first,
+        }
+    }
+}

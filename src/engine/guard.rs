@@ -1,0 +1,278 @@
+//! What can keep a poll from being served, or change what it reads: lost messages, outages, rate limits, a minimum gap, slow periods, tasks
+//! that the server no longer knows.
+
+use super::Simulation;
+use super::limiter::Passed;
+use super::outage::Downtime;
+use super::server::{Answer, delay};
+use crate::metrics::tally::Failure;
+use crate::model::{Model, Per};
+use crate::random::{Key, Purpose, unit};
+
+/// What the servers of a model remember of requests and of themselves.
+#[derive(Debug, Default)]
+pub struct Guards {
+    /// For each server class and each of its limits, the counts of all whom it is kept for.
+    passed: Vec<Vec<Vec<Passed>>>,
+    /// Of each server, where its class has outages.
+    downtimes: Vec<Downtime>,
+    /// When each of these was last seen to have come up.
+    up_since: Vec<u64>,
+}
+
+impl Guards {
+    /// Those of a model.
+    pub fn new(model: &Model, key: Key) -> Self {
+        let counts = |server: &crate::model::ServerClass| -> Vec<Vec<Passed>> {
+            let of = |per| match per {
+                Per::Server => server.count,
+                Per::Tenant => model.members(),
+                Per::Host => model.hosts(),
+            };
+            let limits = server.limits.iter();
+            limits
+                .map(|l| vec![Passed::new(l.kind); of(l.per) as usize])
+                .collect()
+        };
+        let outages = model.servers.iter().any(|s| s.outage.is_some());
+        let downtimes = |server: &crate::model::ServerClass| -> Vec<Downtime> {
+            let root = key.part(server.key);
+            (0..server.count)
+                .map(|n| Downtime::new(root.part(u64::from(n))))
+                .collect()
+        };
+        let downtimes: Vec<Downtime> = if outages {
+            model.servers.iter().flat_map(downtimes).collect()
+        } else {
+            Vec::new()
+        };
+        Guards {
+            passed: model.servers.iter().map(counts).collect(),
+            up_since: vec![0; downtimes.len()],
+            downtimes,
+        }
+    }
+}
+
+impl Simulation<'_> {
+    /// A poll comes to a server that may not serve it.
+    pub(super) fn arrives_guarded(&mut self, slot: u32) {
+        let model = self.model;
+        let task = self.slab.tasks[slot as usize];
+        let index = u64::from(task.polls);
+        let server = &model.servers[task.server_class as usize];
+        if server.request_loss > 0.0
+            && unit(task.key.draw(Purpose::RequestLoss, index)) < server.request_loss
+        {
+            return self.loses(slot);
+        }
+        if self.is_down(slot, self.now) {
+            if server.outage.as_ref().is_some_and(|o| o.silent) {
+                return self.loses(slot);
+            }
+            return self.refuse(slot, Failure::Down, u64::MAX);
+        }
+        self.comes_up(slot);
+        if let Some(gap) = &server.minimum_gap {
+            let before = std::mem::replace(&mut self.loops[slot as usize].last_poll, self.now);
+            let since = match before {
+                u64::MAX if gap.from_issue => Some(task.created),
+                u64::MAX => None,
+                before => Some(before),
+            };
+            if since.is_some_and(|since| self.now < since.saturating_add(gap.gap)) {
+                return self.refuse(slot, Failure::TooSoon, u64::MAX);
+            }
+        }
+        let requests = self.requests_per_poll(task.class);
+        if let Some(allowed) = self.over_limit(slot, requests) {
+            // Whole seconds, rounded up, as HTTP has them.
+            let wait = (allowed - self.now).div_ceil(1_000_000_000) * 1_000_000_000;
+            return self.refuse(slot, Failure::Limited, wait);
+        }
+        let observed = model.observed(task.sent);
+        let drawn = server
+            .service
+            .draw(|| task.key.draw(Purpose::Service, index));
+        let slow = server
+            .slow
+            .iter()
+            .filter(|s| (s.from..s.to).contains(&self.now));
+        let factor: f64 = slow.map(|s| s.factor).product();
+        for request in 1..=requests {
+            let load = if server.growth > 0.0 {
+                let found = self.stations[task.server as usize].present(self.now);
+                1.0 + server.growth * found as f64
+            } else {
+                1.0
+            };
+            let service = (drawn as f64 * factor * load + 0.5) as u64;
+            match self.serve(slot, service) {
+                Ok(served) if request == requests => {
+                    if observed {
+                        // Those before the last are counted here.
+                        self.pairs[task.pair as usize].accepted += requests - 1;
+                    }
+                    return match self.breaks_within(slot, self.now, served.done) {
+                        None => self.is_served(slot, served, service, observed),
+                        Some(at) => {
+                            self.pairs[task.pair as usize].accepted += u64::from(observed);
+                            self.breaks(slot, at);
+                        }
+                    };
+                }
+                Ok(_) => {}
+                Err(found) => {
+                    if observed {
+                        self.pairs[task.pair as usize].queue_length.record(found);
+                    }
+                    return self.refuse(slot, Failure::QueueFull, u64::MAX);
+                }
+            }
+        }
+    }
+
+    /// The state is read, if the server is still there and knows the task.
+    pub(super) fn read_guarded(&mut self, slot: u32, done: u64) {
+        let model = self.model;
+        let task = self.slab.tasks[slot as usize];
+        let index = u64::from(task.polls);
+        let server = &model.servers[task.server_class as usize];
+        if server.answer_loss > 0.0
+            && unit(task.key.draw(Purpose::AnswerLoss, index)) < server.answer_loss
+        {
+            return self.loses(slot);
+        }
+        if !self.knows(slot, done) {
+            if model.observed(task.sent) {
+                self.pairs[task.pair as usize].failures[Failure::UnknownTask as usize] += 1;
+            }
+            let back = delay(model, &task, Purpose::DelayBack, index);
+            let seen = done.saturating_add(back);
+            let unknown = Answer::Failed(Failure::UnknownTask, u64::MAX);
+            return self.answer_comes(slot, seen, unknown);
+        }
+        let ended = task.coupled && {
+            let first = self.first_of(slot);
+            self.slab.tasks[first as usize].end <= done
+        };
+        if task.coupled && !ended && self.holds(slot, done) {
+            self.slab.tasks[slot as usize].holds -= 1;
+            return;
+        }
+        self.answer_now(slot, done);
+    }
+
+    /// A poll whose host has given it up comes to the server: it is work all the same.
+    pub(super) fn arrives_too_late(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        if !self.is_down(slot, self.now) && self.over_limit(slot, 1).is_none() {
+            self.comes_up(slot);
+            let service = super::server::service(self.model, &task, u64::from(task.polls));
+            // What becomes of it nobody will know.
+            let _ = self.serve(slot, service);
+        }
+        self.slab.release(slot);
+    }
+
+    /// When the server of a task goes down in (after, to].
+    pub(super) fn breaks_within(&mut self, slot: u32, after: u64, to: u64) -> Option<u64> {
+        let task = &self.slab.tasks[slot as usize];
+        let outage = self.model.servers[task.server_class as usize]
+            .outage
+            .as_ref()?;
+        self.guards.downtimes[task.server as usize].first_within(outage, after, to)
+    }
+
+    /// The server has a poll when it goes down, at `at`.
+    pub(super) fn breaks(&mut self, slot: u32, at: u64) {
+        let model = self.model;
+        let task = self.slab.tasks[slot as usize];
+        let server = &model.servers[task.server_class as usize];
+        if server.outage.as_ref().is_some_and(|o| o.silent) {
+            return self.loses(slot);
+        }
+        if model.observed(task.sent) {
+            let requests = self.requests_per_poll(task.class);
+            self.pairs[task.pair as usize].failures[Failure::Broken as usize] += requests;
+        }
+        let back = delay(model, &task, Purpose::DelayBack, u64::from(task.polls));
+        let seen = at.saturating_add(back);
+        self.answer_comes(slot, seen, Answer::Failed(Failure::Broken, u64::MAX));
+    }
+
+    /// A message is lost: no answer will come.
+    fn loses(&mut self, slot: u32) {
+        self.slab.tasks[slot as usize].holds -= 1;
+        self.vanish(slot);
+    }
+
+    /// Is the server of a task down at `at`?
+    pub(super) fn is_down(&mut self, slot: u32, at: u64) -> bool {
+        let task = &self.slab.tasks[slot as usize];
+        let Some(outage) = &self.model.servers[task.server_class as usize].outage else {
+            return false;
+        };
+        let down = &mut self.guards.downtimes[task.server as usize];
+        down.until(outage, at).is_some()
+    }
+
+    /// A server that has been down since it was last seen has lost what was in its queue.
+    fn comes_up(&mut self, slot: u32) {
+        let task = &self.slab.tasks[slot as usize];
+        let Some(outage) = &self.model.servers[task.server_class as usize].outage else {
+            return;
+        };
+        let number = task.server as usize;
+        let up = self.guards.downtimes[number].last_up(outage, self.now);
+        if std::mem::replace(&mut self.guards.up_since[number], up) != up {
+            self.stations[number].start_anew(up);
+        }
+    }
+
+    /// Does the server know the task at `at`?
+    fn knows(&mut self, slot: u32, at: u64) -> bool {
+        let task = &self.slab.tasks[slot as usize];
+        let server = &self.model.servers[task.server_class as usize];
+        if at >= task.created.saturating_add(server.ttl) {
+            return false;
+        }
+        match &server.outage {
+            Some(outage) if outage.forgets => {
+                let down = &mut self.guards.downtimes[task.server as usize];
+                down.last_up(outage, at) <= task.created
+            }
+            _ => true,
+        }
+    }
+
+    /// Counts requests against the limits of a server; `Some` is the instant at which they may pass, where they may not.
+    fn over_limit(&mut self, slot: u32, requests: u64) -> Option<u64> {
+        let task = self.slab.tasks[slot as usize];
+        let (model, now) = (self.model, self.now);
+        let class = &model.servers[task.server_class as usize];
+        if class.limits.is_empty() {
+            return None;
+        }
+        let host = model.host_of(task.class, task.member, task.ordinal);
+        let place = |per| match per {
+            Per::Server => (task.server - class.first) as usize,
+            Per::Tenant => task.member as usize,
+            Per::Host => host as usize,
+        };
+        let passed = &mut self.guards.passed[task.server_class as usize];
+        for _ in 0..requests {
+            let next = class.limits.iter().zip(&*passed);
+            let next = next
+                .map(|(limit, counts)| counts[place(limit.per)].next(now))
+                .max();
+            if next.is_some_and(|next| next > now) {
+                return next;
+            }
+            for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
+                counts[place(limit.per)].take(now);
+            }
+        }
+        None
+    }
+}

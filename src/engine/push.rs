@@ -1,0 +1,330 @@
+//! What a server tells before it is asked: notifications of changed statuses, polls held until something changes, and questions to the host
+//! (`input_required`).
+
+use super::Simulation;
+use super::coupled::Phase;
+use super::queue::{Kind, Step};
+use super::server::{Answer, delay, duration};
+use crate::metrics::tally::Failure;
+use crate::model::Push;
+use crate::policy::Saw;
+use crate::random::{Purpose, unit};
+
+/// What a notification is about: the task has ended.
+pub const END: u16 = 0;
+/// … it asks for input.
+pub const QUESTION: u16 = 1;
+/// … it works again.
+pub const WORKS: u16 = 2;
+
+/// Draws of `tasks/update` have indices beyond those of polls.
+const UPDATE: u64 = 1 << 35;
+
+impl Simulation<'_> {
+    /// The status of a task changes at `at`: its host is notified, if the notification comes.
+    pub(super) fn announce(&mut self, slot: u32, at: u64, what: u16) {
+        let task = self.slab.tasks[slot as usize];
+        let model = self.model;
+        let policy = model.tenants[task.class as usize].policy;
+        if model.carriers[policy].push == Push::Ignored || !task.coupled {
+            return;
+        }
+        let Some(notifications) = &model.servers[task.server_class as usize].notifications else {
+            return;
+        };
+        let index = u64::from(what);
+        if unit(task.key.draw(Purpose::NoticeCoin, index)) >= notifications.share {
+            return;
+        }
+        let takes = notifications
+            .delay
+            .draw(|| task.key.draw(Purpose::NoticeDelay, index));
+        let comes = at.saturating_add(takes);
+        if comes <= model.stop {
+            self.push_task_event(slot, comes, Step::Seen, Kind::Notice);
+            // Which status it tells is read when it comes: a later one may have overtaken it.
+        }
+    }
+
+    /// A notification comes to its host.
+    pub(super) fn notice_comes(&mut self, slot: u32) {
+        let now = self.now;
+        self.slab.tasks[slot as usize].holds -= 1;
+        let (task, state) = (self.slab.tasks[slot as usize], self.loops[slot as usize]);
+        if !task.polled() || state.phase == Phase::Cancelling {
+            return self.slab.sweep(slot);
+        }
+        if self.model.observed(now) {
+            self.pairs[task.pair as usize].notices += 1;
+        }
+        self.tell(slot, now, 4, "notification", String::new);
+        let policy = self.model.tenants[task.class as usize].policy;
+        let sleeps = state.phase == Phase::Sleeping && state.attempt == 0;
+        match self.model.carriers[policy].push {
+            Push::Wakes if sleeps => {
+                self.loops[slot as usize].timer = u64::MAX;
+                if self.model.tenants[task.class as usize].host_loop.is_some() {
+                    self.ready_to_run(slot);
+                } else {
+                    self.loops[slot as usize].tick = now;
+                    self.gate(slot);
+                }
+            }
+            Push::Replaces => {
+                self.drop_poll(slot);
+                self.leave_queues(slot);
+                if task.end <= now {
+                    return self.end_seen(slot, now);
+                }
+                self.status_told(slot);
+            }
+            Push::Restarts => {
+                self.drop_poll(slot);
+                self.leave_queues(slot);
+                self.status_told(slot);
+            }
+            Push::Postpones if sleeps && state.timer < u64::MAX => {
+                let again = self.model.policies[policy].again(&task.state);
+                let next = state.timer.saturating_add(again);
+                self.sleep(slot, state.since, next, next);
+            }
+            Push::Ignored | Push::Wakes | Push::Postpones => {}
+        }
+    }
+
+    /// A notification without an end is an answer: a new wait begins.
+    fn status_told(&mut self, slot: u32) {
+        let hint = self.hint_now(slot);
+        let saw = if self.notes_status(slot, self.asks(slot, self.now)) {
+            Saw::Changed(hint)
+        } else {
+            Saw::Unchanged(hint)
+        };
+        self.decide(slot, self.now, saw, Some(hint), u64::MAX);
+    }
+
+    /// The poll of a loop, if it has one, is given up by its host.
+    pub(super) fn drop_poll(&mut self, slot: u32) {
+        let state = &self.loops[slot as usize];
+        if matches!(
+            state.phase,
+            Phase::InFlight | Phase::Held | Phase::Answering
+        ) {
+            if state.phase == Phase::Held {
+                self.let_go(slot);
+            }
+            self.loops[slot as usize].phase = Phase::Idle;
+            let requests = self.requests_per_poll(self.slab.tasks[slot as usize].class);
+            self.totals.dropped += requests;
+            self.mark_dropped(slot, self.now);
+            self.tell_poll(slot, None, "dropped by its host");
+        }
+    }
+
+    /// Does the task ask for input at `at`?
+    pub(super) fn asks(&self, slot: u32, at: u64) -> bool {
+        let state = &self.loops[self.first_of(slot) as usize];
+        state.asks_at <= at && !state.answered
+    }
+
+    /// The host learns whether a task asks for input. Has the status changed since it last knew? A new question is answered.
+    pub(super) fn notes_status(&mut self, slot: u32, asks: bool) -> bool {
+        let state = &mut self.loops[slot as usize];
+        let changed = state.knows_question != asks;
+        state.knows_question = asks;
+        let first = self.first_of(slot);
+        if asks && !std::mem::replace(&mut self.loops[first as usize].asked, true) {
+            self.answer_question(first);
+        }
+        changed
+    }
+
+    /// Draws whether and when a task asks for input; until it has the answer its end is unknown.
+    pub(super) fn plan_question(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let model = self.model;
+        let Some(input) = &model.tenants[task.class as usize].input else {
+            return;
+        };
+        if unit(task.key.draw(Purpose::InputCoin, 0)) >= input.probability {
+            return;
+        }
+        let after = input.after.draw(|| task.key.draw(Purpose::InputTime, 0));
+        let duration = duration(model, &task);
+        if after >= duration {
+            return;
+        }
+        self.loops[slot as usize].left = duration - after;
+        if !model.servers[task.server_class as usize].limits_execution() {
+            self.begin_question(slot, task.created.saturating_add(after));
+        }
+    }
+
+    /// A task that asks for input will do so at `at`.
+    pub(super) fn begin_question(&mut self, slot: u32, at: u64) {
+        self.loops[slot as usize].asks_at = at;
+        self.slab.tasks[slot as usize].end = u64::MAX;
+        self.announce(slot, at, QUESTION);
+    }
+
+    /// How long a task runs before it asks for input; `None` where it does not.
+    pub(super) fn runs_before_question(&self, slot: u32) -> Option<u64> {
+        let task = &self.slab.tasks[slot as usize];
+        let left = if task.coupled {
+            self.loops[slot as usize].left
+        } else {
+            0
+        };
+        (left > 0).then(|| duration(self.model, task) - left)
+    }
+
+    /// The host answers a question that it has seen.
+    fn answer_question(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let model = self.model;
+        let Some(input) = &model.tenants[task.class as usize].input else {
+            return;
+        };
+        let takes = input.answer.draw(|| task.key.draw(Purpose::InputAnswer, 0));
+        let sent = self.now.saturating_add(takes);
+        let pair = &mut self.pairs[task.pair as usize];
+        pair.asked += u64::from(task.counted);
+        if sent > model.stop {
+            return;
+        }
+        if model.observed(sent) {
+            pair.updates += 1;
+        }
+        let out = delay(model, &task, Purpose::DelayOut, UPDATE);
+        self.push_task_event(slot, sent.saturating_add(out), Step::Arrives, Kind::Update);
+    }
+
+    /// A `tasks/update` comes: the task works again.
+    pub(super) fn update_arrives(&mut self, slot: u32) {
+        let task = self.slab.tasks[slot as usize];
+        let service = super::server::service(self.model, &task, UPDATE);
+        let taken = !task.settled() && !self.is_down(slot, self.now);
+        if taken && let Ok(served) = self.serve(slot, service) {
+            let left = self.loops[slot as usize].left;
+            self.loops[slot as usize].answered = true;
+            let end = served.done.saturating_add(left);
+            let server = &self.model.servers[task.server_class as usize];
+            self.slab.tasks[slot as usize].end = end;
+            if server.limits_execution() {
+                self.push_task_event(slot, end, Step::Ends, Kind::TaskEnd);
+            } else {
+                self.announce(slot, end, END);
+            }
+            self.announce(slot, served.done, WORKS);
+            self.tell(slot, served.done, 0, "answered", || "working".into());
+            self.something_changes(slot, served.done);
+        } else if !task.settled() {
+            // Refused: the host tries again.
+            self.loops[slot as usize].asked = false;
+            self.loops[slot as usize].knows_question = false;
+        }
+        self.slab.release(slot);
+    }
+
+    /// Holds a poll whose service has ended at `done`, because nothing has changed. Is it held?
+    pub(super) fn holds(&mut self, slot: u32, done: u64) -> bool {
+        let task = self.slab.tasks[slot as usize];
+        let policy = self.model.tenants[task.class as usize].policy;
+        let hold = self.model.carriers[policy].hold;
+        let asks = self.asks(slot, done);
+        if hold == 0 || asks != self.loops[slot as usize].knows_question {
+            return false;
+        }
+        let state = &mut self.loops[slot as usize];
+        state.phase = Phase::Held;
+        state.held_from = done;
+        state.held_until = done.saturating_add(hold);
+        self.tally_held(slot, true);
+        self.push_release(slot, done);
+        true
+    }
+
+    /// Pushes the event at which a held poll may be answered, or is given up by its host.
+    fn push_release(&mut self, slot: u32, now: u64) {
+        let first = self.first_of(slot);
+        let state = self.loops[slot as usize];
+        let (question, end) = (
+            self.loops[first as usize].asks_at,
+            self.slab.tasks[first as usize].end,
+        );
+        let mut at = state.held_until.min(self.times_out_at(slot));
+        for change in [end, question] {
+            if change > now {
+                at = at.min(change);
+            }
+        }
+        if let Some(broke) = self.breaks_within(slot, now, at) {
+            at = broke;
+        }
+        if at <= self.model.stop {
+            self.push_task_event(slot, at, Step::Reads, Kind::Release);
+        }
+    }
+
+    /// The status of a task changes at `at`, sooner than was known: a held poll is looked at then.
+    pub(super) fn something_changes(&mut self, slot: u32, at: u64) {
+        if self.slab.tasks[slot as usize].coupled
+            && self.loops[slot as usize].phase == Phase::Held
+            && at <= self.model.stop
+        {
+            self.push_task_event(slot, at, Step::Reads, Kind::Release);
+        }
+    }
+
+    /// A held poll may be answered.
+    pub(super) fn release_comes(&mut self, slot: u32, flight: u16) {
+        let now = self.now;
+        self.slab.tasks[slot as usize].holds -= 1;
+        let state = self.loops[slot as usize];
+        if state.phase != Phase::Held || state.flight != flight {
+            return self.slab.sweep(slot);
+        }
+        let first = self.first_of(slot);
+        let (end, due) = (self.slab.tasks[first as usize].end, self.times_out_at(slot));
+        let changed = end <= now || self.asks(slot, now) != state.knows_question;
+        let down = self.is_down(slot, now);
+        if !changed && !down && now < state.held_until && now < due {
+            return self.push_release(slot, now);
+        }
+        self.let_go(slot);
+        self.loops[slot as usize].phase = Phase::InFlight;
+        // As the event of a poll does, an answer gives one hold back.
+        self.slab.tasks[slot as usize].holds += 1;
+        if down {
+            return self.breaks(slot, now);
+        }
+        if !changed && now >= due {
+            return self.answer_comes(slot, now, Answer::Failed(Failure::TimedOut, u64::MAX));
+        }
+        self.answer_now(slot, now);
+    }
+
+    /// A poll is no longer held.
+    pub(super) fn let_go(&mut self, slot: u32) {
+        self.tally_held(slot, false);
+        let task = self.slab.tasks[slot as usize];
+        let from = self.loops[slot as usize].held_from;
+        let tally = &mut self.server_tallies[task.server_class as usize];
+        tally.held.add(from, self.now);
+        tally.held_ns += u128::from(self.model.observed_part(from, self.now));
+    }
+
+    fn tally_held(&mut self, slot: u32, begins: bool) {
+        let observed = self.model.observed(self.now);
+        let class = self.slab.tasks[slot as usize].server_class as usize;
+        let tally = &mut self.server_tallies[class];
+        if begins {
+            tally.held_now += 1;
+            if observed {
+                tally.held_peak = tally.held_peak.max(tally.held_now);
+            }
+        } else {
+            tally.held_now -= 1;
+        }
+    }
+}
