@@ -127,6 +127,7 @@ impl Default for Loop {
 
 impl Simulation<'_> {
     /// A coupled loop begins.
+    #[inline(never)]
     pub(super) fn begin_loop(&mut self, slot: u32) {
         let model = self.model;
         let task = self.slab.tasks[slot as usize];
@@ -158,6 +159,7 @@ impl Simulation<'_> {
     }
 
     /// The loop sleeps from `from` until its timer at `next`, unless something comes between.
+    #[inline(never)]
     pub(super) fn sleep(&mut self, slot: u32, from: u64, next: u64, tick: u64) {
         let model = self.model;
         let task = self.slab.tasks[slot as usize];
@@ -201,6 +203,7 @@ impl Simulation<'_> {
     }
 
     /// A timer fires.
+    #[inline(never)]
     pub(super) fn timer_fires(&mut self, slot: u32) {
         let now = self.now;
         self.slab.release(slot);
@@ -218,7 +221,7 @@ impl Simulation<'_> {
         if state_is_retry(&self.loops[slot as usize]) {
             // The transport's own: its poll has passed the gates.
             let tick = task.tick;
-            return self.send(slot, now, tick);
+            return self.send::<false>(slot, now, tick);
         }
         if self.model.tenants[task.class as usize].host_loop.is_some() {
             self.ready_to_run(slot);
@@ -238,6 +241,7 @@ impl Simulation<'_> {
     }
 
     /// A poll has passed every gate, and is on its way to arrive at `arrival`.
+    #[inline(never)]
     pub(super) fn on_its_way(&mut self, slot: u32, arrival: u64) {
         let task = self.slab.tasks[slot as usize];
         let state = &mut self.loops[slot as usize];
@@ -265,6 +269,7 @@ impl Simulation<'_> {
     }
 
     /// The answer is on its way, to be seen at `seen`, unless the host gives the request up before.
+    #[inline(never)]
     pub(super) fn answer_on_its_way(&mut self, slot: u32, seen: u64, answer: Answer) {
         let task = self.slab.tasks[slot as usize];
         if task.settled() {
@@ -311,6 +316,7 @@ impl Simulation<'_> {
     }
 
     /// The answer to a poll comes to its host, or its timeout does.
+    #[inline(never)]
     pub(super) fn answer_arrives(&mut self, slot: u32, flight: u16) {
         let now = self.now;
         self.slab.tasks[slot as usize].holds -= 1;
@@ -520,7 +526,7 @@ impl Simulation<'_> {
         }
         let late = self.model.servers[task.server_class as usize].reads_late();
         match (event.kind, state.phase) {
-            (Kind::Served, Phase::InFlight) if !late => self.read(slot, event.time),
+            (Kind::Served, Phase::InFlight) if !late => self.answer_now(slot, event.time),
             (Kind::Answer, Phase::Answering) => self.drop_answer(slot, event.time),
             _ => {}
         }

@@ -153,7 +153,7 @@ impl Simulation<'_> {
                 self.try_again(number);
             }
             HeldBack::Skip => self.wait_again(slot),
-            HeldBack::Fail => self.decide(slot, self.now, Saw::Error, None, u64::MAX),
+            HeldBack::Fail => self.decide::<false>(slot, self.now, Saw::Error, None, u64::MAX),
         }
     }
 
@@ -287,7 +287,7 @@ impl Simulation<'_> {
             self.pairs[task.pair as usize].budget_delay.record(waited);
         }
         let tick = self.loops[slot as usize].tick;
-        self.send(slot, now, tick);
+        self.send::<false>(slot, now, tick);
     }
 
     /// A poll that its budget does not let pass is left out.
@@ -390,6 +390,6 @@ impl Simulation<'_> {
 
     /// Counts a failed request that the transport sends again, as seen.
     pub(super) fn count_failure_seen(&mut self, slot: u32, failure: Failure) {
-        self.count_answer(slot, self.now, Answer::Failed(failure, u64::MAX));
+        self.count_answer::<false>(slot, self.now, Answer::Failed(failure, u64::MAX));
     }
 }

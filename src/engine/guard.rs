@@ -114,7 +114,10 @@ impl Simulation<'_> {
                         self.pairs[task.pair as usize].accepted += requests - 1;
                     }
                     return match self.breaks_within(slot, self.now, served.done) {
-                        None => self.is_served(slot, served, service, observed),
+                        None => {
+                            self.count_served(slot, served, service, observed);
+                            self.read_in_time(slot, served.done);
+                        }
                         Some(at) => {
                             self.pairs[task.pair as usize].accepted += u64::from(observed);
                             self.breaks(slot, at);
@@ -133,6 +136,7 @@ impl Simulation<'_> {
     }
 
     /// The state is read, if the server is still there and knows the task.
+    #[inline(never)]
     pub(super) fn read_guarded(&mut self, slot: u32, done: u64) {
         let model = self.model;
         let task = self.slab.tasks[slot as usize];
@@ -152,11 +156,11 @@ impl Simulation<'_> {
             let unknown = Answer::Failed(Failure::UnknownTask, u64::MAX);
             return self.answer_comes(slot, seen, unknown);
         }
-        let ended = task.coupled && {
+        let ended = task.coupled() && {
             let first = self.first_of(slot);
             self.slab.tasks[first as usize].end <= done
         };
-        if task.coupled && !ended && self.holds(slot, done) {
+        if task.coupled() && !ended && self.holds(slot, done) {
             self.slab.tasks[slot as usize].holds -= 1;
             return;
         }

@@ -3,7 +3,7 @@
 use super::coupled::Phase;
 use super::queue::{Event, Kind, Step};
 use super::server::{Answer, delay, duration};
-use super::task::{Life, Outcome, Task};
+use super::task::{Life, Outcome, Path, Task};
 use super::trace::{PollRow, WaitRow};
 use super::{POLLS_AT_ONE_INSTANT, RunError, Simulation, seconds};
 use crate::metrics::tally::{Failure, Final, PairTally, WINDOW};
@@ -67,7 +67,11 @@ impl Simulation<'_> {
             outcome: self.outcome(class, key),
             counted: model.observed(created),
             traced,
-            coupled: model.pairs[pair as usize].coupled,
+            path: match &model.pairs[pair as usize] {
+                pair if pair.coupled => Path::Coupled,
+                pair if pair.guarded => Path::Guarded,
+                _ => Path::Plain,
+            },
             ..Task::new(key, created)
         };
         if let HintSource::PerTask(mix) = &servers.hint {
@@ -82,7 +86,7 @@ impl Simulation<'_> {
             }
         }
         let slot = self.slab.insert(task);
-        if task.coupled {
+        if task.coupled() {
             self.begin_loop(slot);
         }
         if servers.limits_execution() {
@@ -95,7 +99,7 @@ impl Simulation<'_> {
         if model.observed(created) {
             count_hint(&mut self.pairs[pair as usize], hint);
         }
-        self.decide(slot, created, Saw::Created(hint), Some(hint), u64::MAX);
+        self.decide::<false>(slot, created, Saw::Created(hint), Some(hint), u64::MAX);
     }
 
     /// How the task ends at the server.
@@ -139,7 +143,7 @@ impl Simulation<'_> {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         task.holds -= 1;
-        if task.coupled {
+        if task.coupled() {
             return self.answer_on_its_way(slot, seen, answer);
         }
         let aborted = task.abort < seen && task.abort <= model.stop;
@@ -150,64 +154,61 @@ impl Simulation<'_> {
             self.totals.in_flight += 1;
             return self.tell_poll(slot, None, "in flight");
         }
-        self.see(slot, seen, answer, aborted);
+        match answer {
+            // The commonest case.
+            Answer::Working(hint) if task.path == Path::Plain && !aborted => {
+                self.count_answer::<true>(slot, seen, answer);
+                self.tell_poll(slot, Some(seen), "working");
+                let saw = Saw::Unchanged(hint);
+                self.decide::<true>(slot, seen, saw, Some(hint), u64::MAX);
+            }
+            _ => self.see(slot, seen, answer, aborted),
+        }
     }
 
     /// The host sees an answer; `aborted` says that its caller has given up before.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn see(&mut self, slot: u32, seen: u64, answer: Answer, aborted: bool) {
-        let model = self.model;
-        self.count_answer(slot, seen, answer);
-        let mut after = u64::MAX;
-        let (saw, hint, status) = match answer {
+        self.count_answer::<false>(slot, seen, answer);
+        let (saw, hint, status, after) = match answer {
             Answer::Ended => return self.end_seen(slot, seen),
-            Answer::Working(hint) => {
-                let task = &self.slab.tasks[slot as usize];
-                if !task.coupled && !model.pairs[task.pair as usize].guarded {
-                    (Saw::Unchanged(hint), Some(hint), "working")
-                } else if task.coupled && self.notes_status(slot, false) {
-                    after = self.retry_after_on_success(slot);
-                    (Saw::Changed(hint), Some(hint), "working")
-                } else {
-                    after = self.retry_after_on_success(slot);
-                    (Saw::Unchanged(hint), Some(hint), "working")
-                }
-            }
-            Answer::Asks(hint) => {
-                after = self.retry_after_on_success(slot);
-                let saw = if self.notes_status(slot, true) {
+            Answer::Working(hint) | Answer::Asks(hint) => {
+                let asks = matches!(answer, Answer::Asks(_));
+                let coupled = self.slab.tasks[slot as usize].coupled();
+                let saw = if coupled && self.notes_status(slot, asks) {
                     Saw::Changed(hint)
                 } else {
                     Saw::Unchanged(hint)
                 };
-                (saw, Some(hint), "input_required")
+                let status = if asks { "input_required" } else { "working" };
+                (saw, Some(hint), status, self.retry_after_on_success(slot))
             }
             Answer::Failed(Failure::UnknownTask, _) if self.unknown_ends(slot) => {
                 self.tell_poll(slot, Some(seen), Failure::UnknownTask.text());
-                return self.end_loop(slot, seen, Final::Expired);
+                self.end_loop(slot, seen, Final::Expired);
+                return self.slab.sweep(slot);
             }
             Answer::Failed(failure, retry_after) => {
-                after = retry_after;
                 let saw = if failure == Failure::TooSoon {
                     Saw::SlowDown
                 } else {
                     Saw::Error
                 };
-                (saw, None, failure.text())
+                (saw, None, failure.text(), retry_after)
             }
         };
         let class = self.slab.tasks[slot as usize].class;
-        let waited_for = aborted && policy(model, class).manner != WaitManner::Ignored;
+        let waited_for = aborted && policy(self.model, class).manner != WaitManner::Ignored;
         self.tell_poll(slot, Some(seen), status);
         if waited_for {
             return self.settle_abort(slot, seen);
         }
-        self.decide(slot, seen, saw, hint, after);
+        self.decide::<false>(slot, seen, saw, hint, after);
     }
 
     /// Counts an answer that a host sees.
     #[inline(always)]
-    pub(super) fn count_answer(&mut self, slot: u32, seen: u64, answer: Answer) {
+    pub(super) fn count_answer<const PLAIN: bool>(&mut self, slot: u32, seen: u64, answer: Answer) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         let (outcome, failure) = match answer {
@@ -218,11 +219,11 @@ impl Simulation<'_> {
         };
         task.streak += u32::from(outcome != 1);
         self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, outcome));
-        let requests = match task.coupled {
-            true => u64::from(
-                model.carriers[model.tenants[task.class as usize].policy].requests_per_poll,
-            ),
-            false => 1,
+        let requests = if PLAIN || !task.coupled() {
+            1
+        } else {
+            let policy = model.tenants[task.class as usize].policy;
+            u64::from(model.carriers[policy].requests_per_poll)
         };
         let timed_out = failure == Some(Failure::TimedOut);
         if timed_out {
@@ -276,7 +277,7 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         self.totals.dropped += self.requests_per_poll(task.class);
         self.mark_dropped(slot, seen);
-        if task.coupled {
+        if task.coupled() {
             self.loops[slot as usize].phase = Phase::Idle;
         }
         if !task.settled() {
@@ -293,8 +294,10 @@ impl Simulation<'_> {
     }
 
     /// The policy decides at `at`, and the next poll is sent or the loop ends.
+    ///
+    /// `PLAIN` says that the task's path is known to be plain, for speed.
     #[inline]
-    pub(super) fn decide(
+    pub(super) fn decide<const PLAIN: bool>(
         &mut self,
         slot: u32,
         at: u64,
@@ -306,7 +309,7 @@ impl Simulation<'_> {
         let task = &mut self.slab.tasks[slot as usize];
         let policy = policy(model, task.class);
         let mut polls = task.polls;
-        if task.coupled {
+        if !PLAIN && task.coupled() {
             polls -= self.loops[slot as usize].uncounted;
         }
         if polls >= policy.max_polls {
@@ -318,7 +321,7 @@ impl Simulation<'_> {
             0
         };
         let mut decision = policy.decide(&mut task.state, saw, bits);
-        if retry_after < u64::MAX {
+        if !PLAIN && retry_after < u64::MAX {
             let good = !matches!(saw, Saw::Error | Saw::SlowDown);
             decision = policy.obey(&mut task.state, decision, retry_after, good);
         }
@@ -348,21 +351,28 @@ impl Simulation<'_> {
                     self.tell_wait(slot, at, hint, wait);
                 }
                 let late = if at_once { 0 } else { policy.timer.overhead };
-                self.wait(slot, at, policy, wait.wait, late);
+                self.wait::<PLAIN>(slot, at, policy, wait.wait, late);
             }
         }
     }
 
     /// The host sleeps from `from` on, and polls unless the loop ends before.
     #[inline]
-    fn wait(&mut self, slot: u32, from: u64, policy: &Policy, wait: u64, late: u64) {
+    fn wait<const PLAIN: bool>(
+        &mut self,
+        slot: u32,
+        from: u64,
+        policy: &Policy,
+        wait: u64,
+        late: u64,
+    ) {
         let task = &self.slab.tasks[slot as usize];
         let (next, tick) = match policy.fixed_delay {
             _ if wait >= FOREVER => (u64::MAX, 0),
             true => (from.saturating_add(wait).saturating_add(late), 0),
             false => next_tick(task.tick, from, wait, late),
         };
-        if task.coupled {
+        if !PLAIN && task.coupled() {
             return self.sleep(slot, from, next, tick);
         }
         let deadline = match policy.give_up_after {
@@ -399,20 +409,21 @@ impl Simulation<'_> {
             return self.end_loop(slot, u64::MAX, Final::NeverPolledAgain);
         }
         if next <= self.model.stop {
-            self.send(slot, next, tick);
+            self.send::<PLAIN>(slot, next, tick);
         }
     }
 
     /// A poll is sent at `next`.
     #[inline]
-    pub(super) fn send(&mut self, slot: u32, next: u64, tick: u64) {
+    pub(super) fn send<const PLAIN: bool>(&mut self, slot: u32, next: u64, tick: u64) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         let gap = next - task.sent;
         let leaked = next > task.abort;
-        let requests = match task.coupled {
-            true => model.carriers[model.tenants[task.class as usize].policy].requests_per_poll,
-            false => 1,
+        let requests = if PLAIN || !task.coupled() {
+            1
+        } else {
+            model.carriers[model.tenants[task.class as usize].policy].requests_per_poll
         };
         let pair = &mut self.pairs[task.pair as usize];
         if next < model.horizon {
@@ -438,14 +449,14 @@ impl Simulation<'_> {
             return self.fail_without_time(slot, at, "polls of one task");
         }
         let out = delay(model, task, Purpose::DelayOut, u64::from(task.polls));
-        let (arrival, coupled) = (next.saturating_add(out), task.coupled);
+        let (arrival, coupled) = (next.saturating_add(out), task.coupled());
         self.push_task_event(
             slot,
             arrival,
             if out == 0 { Step::Sends } else { Step::Arrives },
             Kind::Poll,
         );
-        if coupled {
+        if !PLAIN && coupled {
             self.on_its_way(slot, arrival);
         } else {
             self.drop_request_before(slot, arrival);
@@ -482,7 +493,7 @@ impl Simulation<'_> {
     pub(super) fn end_seen(&mut self, slot: u32, seen: u64) {
         let model = self.model;
         let mut task = self.slab.tasks[slot as usize];
-        if task.coupled {
+        if task.coupled() {
             task.outcome = self.slab.tasks[self.first_of(slot) as usize].outcome;
         }
         let fetches = policy(model, task.class).fetches_result;
@@ -535,7 +546,7 @@ impl Simulation<'_> {
         if then == Then::Cancel {
             self.send_cancel(slot, at);
             let bound = rules.map_or(0, |a| a.cancel_bound);
-            if task.coupled && bound > 0 {
+            if task.coupled() && bound > 0 {
                 self.drop_poll(slot);
                 self.leave_queues(slot);
                 self.loops[slot as usize].phase = Phase::Cancelling;
@@ -576,7 +587,7 @@ impl Simulation<'_> {
         task.life = Life::Settled;
         let task = *task;
         let pair = task.pair as usize;
-        if task.coupled {
+        if task.coupled() {
             self.leave_queues(slot);
             self.leave_host(slot);
             let first = self.first_of(slot);
@@ -683,7 +694,7 @@ impl Simulation<'_> {
         if task.abort <= stop {
             self.leak(slot, stop);
         }
-        if task.coupled && self.first_of(slot) != slot {
+        if task.coupled() && self.first_of(slot) != slot {
             return;
         }
         let active = model.observed_part(task.created, stop);

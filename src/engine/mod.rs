@@ -321,7 +321,7 @@ impl<'m> Simulation<'m> {
                 continue;
             }
             let task = &self.slab.tasks[event.slot as usize];
-            if task.coupled {
+            if task.coupled() {
                 self.leave_dropped(event);
             } else {
                 self.totals.in_flight += 1;

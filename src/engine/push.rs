@@ -26,7 +26,7 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         let model = self.model;
         let policy = model.tenants[task.class as usize].policy;
-        if model.carriers[policy].push == Push::Ignored || !task.coupled {
+        if model.carriers[policy].push == Push::Ignored || !task.coupled() {
             return;
         }
         let Some(notifications) = &model.servers[task.server_class as usize].notifications else {
@@ -100,7 +100,7 @@ impl Simulation<'_> {
         } else {
             Saw::Unchanged(hint)
         };
-        self.decide(slot, self.now, saw, Some(hint), u64::MAX);
+        self.decide::<false>(slot, self.now, saw, Some(hint), u64::MAX);
     }
 
     /// The poll of a loop, if it has one, is given up by its host.
@@ -119,6 +119,12 @@ impl Simulation<'_> {
             self.mark_dropped(slot, self.now);
             self.tell_poll(slot, None, "dropped by its host");
         }
+    }
+
+    /// When the task of a loop ends, and whether it asks for input at `at`.
+    pub(super) fn end_and_question(&self, slot: u32, at: u64) -> (u64, bool) {
+        let first = self.first_of(slot);
+        (self.slab.tasks[first as usize].end, self.asks(slot, at))
     }
 
     /// Does the task ask for input at `at`?
@@ -170,7 +176,7 @@ impl Simulation<'_> {
     /// How long a task runs before it asks for input; `None` where it does not.
     pub(super) fn runs_before_question(&self, slot: u32) -> Option<u64> {
         let task = &self.slab.tasks[slot as usize];
-        let left = if task.coupled {
+        let left = if task.coupled() {
             self.loops[slot as usize].left
         } else {
             0
@@ -268,7 +274,7 @@ impl Simulation<'_> {
 
     /// The status of a task changes at `at`, sooner than was known: a held poll is looked at then.
     pub(super) fn something_changes(&mut self, slot: u32, at: u64) {
-        if self.slab.tasks[slot as usize].coupled
+        if self.slab.tasks[slot as usize].coupled()
             && self.loops[slot as usize].phase == Phase::Held
             && at <= self.model.stop
         {

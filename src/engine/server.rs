@@ -4,7 +4,7 @@ use super::Simulation;
 use super::coupled::Phase;
 use super::queue::{Event, Kind, Step, order};
 use super::station::Served;
-use super::task::{Life, Outcome, Task};
+use super::task::{Life, Outcome, Path, Task};
 use crate::metrics::tally::Failure;
 use crate::model::{HintSource, Model, RetryAfter};
 use crate::policy::RawHint;
@@ -48,20 +48,26 @@ impl Simulation<'_> {
     pub(super) fn poll_arrives(&mut self, slot: u32, flight: u16) {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
-        if task.coupled && !self.awaits(slot, flight) {
-            return self.arrives_too_late(slot);
+        if task.path != Path::Plain {
+            return self.arrives_on_its_path(slot, flight);
         }
         let (index, observed) = (u64::from(task.polls), model.observed(task.sent));
         let pair = task.pair as usize;
-        if model.pairs[pair].guarded {
-            return self.arrives_guarded(slot);
-        }
         let class = &model.servers[task.server_class as usize];
         let service = class
             .service
             .draw(|| task.key.draw(Purpose::Service, index));
         match self.serve(slot, service) {
-            Ok(served) => self.is_served(slot, served, service, observed),
+            Ok(served) => {
+                self.count_served(slot, served, service, observed);
+                if class.reads_late() {
+                    self.slab.tasks[slot as usize].holds -= 1;
+                    self.push_task_event(slot, served.done, Step::Reads, Kind::Served);
+                    self.drop_request_before(slot, served.done);
+                } else {
+                    self.answer_now(slot, served.done);
+                }
+            }
             Err(found) => {
                 if observed {
                     self.pairs[pair].queue_length.record(found);
@@ -71,9 +77,20 @@ impl Simulation<'_> {
         }
     }
 
-    /// A poll has been taken by its server.
+    /// A poll that is not plain comes to its server.
+    #[inline(never)]
+    fn arrives_on_its_path(&mut self, slot: u32, flight: u16) {
+        let task = &self.slab.tasks[slot as usize];
+        if task.coupled() && !self.awaits(slot, flight) {
+            self.arrives_too_late(slot);
+        } else {
+            self.arrives_guarded(slot);
+        }
+    }
+
+    /// Counts a poll that its server has taken.
     #[inline(always)]
-    pub(super) fn is_served(&mut self, slot: u32, served: Served, service: u64, observed: bool) {
+    pub(super) fn count_served(&mut self, slot: u32, served: Served, service: u64, observed: bool) {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
         let class = &model.servers[task.server_class as usize];
@@ -90,26 +107,24 @@ impl Simulation<'_> {
                 pair.queue_length.record(served.found);
             }
         }
-        if class.reads_late() || task.coupled {
-            self.read_later(slot, served.done);
-        } else {
-            self.read(slot, served.done);
-        }
     }
 
-    /// The state is read at an event of its own, because what it will be is not known now.
-    fn read_later(&mut self, slot: u32, done: u64) {
-        self.slab.tasks[slot as usize].holds -= 1;
-        if self.slab.tasks[slot as usize].coupled {
-            let due = self.times_out_at(slot);
-            if done > due {
-                self.slab.tasks[slot as usize].holds += 1;
-                return self.answer_comes(slot, u64::MAX, Answer::Ended);
-            }
-            return self.push_task_event(slot, done, Step::Reads, Kind::Served);
+    /// The service of a poll that is not plain ends at `done`, where the state is read.
+    pub(super) fn read_in_time(&mut self, slot: u32, done: u64) {
+        let task = &self.slab.tasks[slot as usize];
+        let (coupled, class) = (task.coupled(), task.server_class as usize);
+        if !coupled && !self.model.servers[class].reads_late() {
+            return self.read_guarded(slot, done);
         }
+        if coupled && done > self.times_out_at(slot) {
+            // Whatever the answer will be, it comes too late.
+            return self.answer_comes(slot, u64::MAX, Answer::Ended);
+        }
+        self.slab.tasks[slot as usize].holds -= 1;
         self.push_task_event(slot, done, Step::Reads, Kind::Served);
-        self.drop_request_before(slot, done);
+        if !coupled {
+            self.drop_request_before(slot, done);
+        }
     }
 
     /// A poll is refused, with `Retry-After` in `after` ns; [`u64::MAX`] where there is none.
@@ -136,23 +151,14 @@ impl Simulation<'_> {
         );
     }
 
-    /// The service of a poll ends at an event of its own.
+    /// The service of a poll ends at an event of its own: the state is read, and the answer goes back.
     pub(super) fn served(&mut self, slot: u32, flight: u16) {
         let task = &self.slab.tasks[slot as usize];
-        if task.coupled && !self.awaits(slot, flight) {
-            return self.slab.release(slot);
+        match task.path {
+            Path::Plain => self.answer_now(slot, self.now),
+            Path::Coupled if !self.awaits(slot, flight) => self.slab.release(slot),
+            Path::Guarded | Path::Coupled => self.read_guarded(slot, self.now),
         }
-        self.read(slot, self.now);
-    }
-
-    /// The state is read at the end of service, and the answer goes back.
-    #[inline]
-    pub(super) fn read(&mut self, slot: u32, done: u64) {
-        let task = &self.slab.tasks[slot as usize];
-        if task.coupled || self.model.pairs[task.pair as usize].guarded {
-            return self.read_guarded(slot, done);
-        }
-        self.answer_now(slot, done);
     }
 
     /// The answer to a poll, as the task stands at `done`, goes back.
@@ -161,11 +167,10 @@ impl Simulation<'_> {
         let task = &self.slab.tasks[slot as usize];
         let index = u64::from(task.polls);
         let back = delay(self.model, task, Purpose::DelayBack, index);
-        let (mut end, mut asks) = (task.end, false);
-        if task.coupled {
-            end = self.slab.tasks[self.first_of(slot) as usize].end;
-            asks = self.asks(slot, done);
-        }
+        let (end, asks) = match task.path {
+            Path::Plain | Path::Guarded => (task.end, false),
+            Path::Coupled => self.end_and_question(slot, done),
+        };
         let answer = if end <= done {
             Answer::Ended
         } else if asks {
@@ -326,7 +331,7 @@ impl Simulation<'_> {
     /// The answer to a `tasks/cancel` leaves at `done`: a caller who waits for it has control when it comes.
     fn cancel_answered(&mut self, slot: u32, done: u64) {
         let task = self.slab.tasks[slot as usize];
-        if task.coupled && self.loops[slot as usize].phase == Phase::Cancelling {
+        if task.coupled() && self.loops[slot as usize].phase == Phase::Cancelling {
             let back = delay(self.model, &task, Purpose::DelayBack, CANCEL);
             let seen = done.saturating_add(back);
             if seen <= self.model.stop {
@@ -373,7 +378,7 @@ impl Simulation<'_> {
                 task.outcome.status().into()
             });
             self.leave_server(task.server);
-            if task.coupled {
+            if task.coupled() {
                 self.announce(slot, self.now, super::push::END);
                 self.something_changes(slot, self.now);
             }

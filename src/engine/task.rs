@@ -53,10 +53,22 @@ pub struct Task {
     pub counted: bool,
     /// Its story is being told.
     pub traced: bool,
-    /// Its timers, answers and aborts are events: see [`super::coupled`].
-    pub coupled: bool,
+    /// How its polls are carried.
+    pub path: Path,
     /// Events and queues that refer to its slot.
     pub holds: u16,
+}
+
+/// How the polls of a task are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Path {
+    /// Nothing comes between a poll and its answer but delays and a queue.
+    Plain,
+    /// Its server may refuse, lose or forget: see [`super::guard`].
+    Guarded,
+    /// Its timers, answers and aborts are events as well: see [`super::coupled`].
+    Coupled,
 }
 
 /// How far the loop of a slot's task is.
@@ -88,6 +100,12 @@ impl Task {
     #[inline]
     pub fn settled(&self) -> bool {
         self.life >= Life::Settled
+    }
+
+    /// Are its timers, answers and aborts events?
+    #[inline]
+    pub fn coupled(&self) -> bool {
+        self.path == Path::Coupled
     }
 
     /// Is it polled?
@@ -123,7 +141,7 @@ impl Task {
             life: Life::Polled,
             counted: false,
             traced: false,
-            coupled: false,
+            path: Path::Plain,
         }
     }
 

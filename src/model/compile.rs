@@ -122,6 +122,7 @@ fn guarded(server: &ServerClass) -> bool {
         || server.answer_loss > 0.0
         || server.ttl < FOREVER
         || server.growth > 0.0
+        || server.retry_after_on_success.is_some()
 }
 
 /// Do loops of this pair depend on each other, or on something that only the clock can tell?
