@@ -271,7 +271,7 @@ pub const SCALARS: [(&str, &str); 97] = [
     ),
     (
         "fairness_jain",
-        "Jain's index over the tenants with a task: polls of their tasks, store reads included, by weight; 1 where all have the same, 1/n where one has everything",
+        "Jain's index over the tenants with a task, of the polls that each sent in [warm-up, horizon) by its weight: 1 where all have the same, 1/n where one has everything",
     ),
     ("breaker_opened", "times that a closed breaker opened"),
     (

@@ -431,6 +431,7 @@ impl Simulation<'_> {
         }
         if model.observed(next) {
             pair.sent += u64::from(requests);
+            self.members[task.member as usize].polls += u64::from(requests);
             if leaked {
                 pair.leaked += u64::from(requests);
             }
@@ -611,7 +612,6 @@ impl Simulation<'_> {
                 how,
                 Final::GaveUp | Final::LoopError | Final::NeverPolledAgain | Final::Forgotten
             );
-            self.members[task.member as usize].polls += u64::from(task.polls);
             let pair = &mut self.pairs[pair];
             pair.finals[how as usize] += 1;
             pair.orphans += u64::from(lost);
@@ -700,7 +700,6 @@ impl Simulation<'_> {
         let active = model.observed_part(task.created, stop);
         self.pairs[task.pair as usize].active_ns += u128::from(active);
         if task.counted {
-            self.members[task.member as usize].polls += u64::from(task.polls);
             self.pairs[task.pair as usize].finals[Final::Running as usize] += 1;
             if task.abort <= stop {
                 let returned = self.returns_at(&task, u64::MAX);

@@ -172,7 +172,7 @@ struct Member {
     phase_end: u64,
     /// Tasks in a row of a closed loop that took no time.
     at_once: u16,
-    /// Polls of its counted tasks.
+    /// Polls sent in the observed interval.
     polls: u64,
 }
 

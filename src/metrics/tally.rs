@@ -470,7 +470,7 @@ pub struct TenantTally {
     pub wake_ups: u64,
     /// Times that a host started again.
     pub reconnects: u64,
-    /// Tenants with a counted task.
+    /// Tenants with a task.
     pub sharers: f64,
     /// Their polls by weight, summed.
     pub shares: f64,
@@ -479,7 +479,7 @@ pub struct TenantTally {
 }
 
 impl TenantTally {
-    /// Counts a tenant whose tasks had so many polls; `weight` is its share of a budget.
+    /// Counts a tenant who sent so many polls; `weight` is its share of a budget.
     pub fn share(&mut self, polls: u64, weight: f64) {
         let share = polls as f64 / weight;
         self.sharers += 1.0;

@@ -1,0 +1,159 @@
+//! Whether the parts of a policy fit.
+
+use super::super::fields::Reader;
+use super::super::written::{Backoff, Conflict, OnError, Outcome, Policy, Role};
+use super::{Check, MAX_REQUESTS_PER_POLL};
+
+impl Check<'_> {
+    pub(super) fn policy(&self, name: &str, policy: &Policy, reader: &mut Reader) {
+        let path = format!("policy.{name}");
+        let at = |key: &str| format!("{path}.{key}");
+        if let (Some(floor), Some(ceiling)) = (policy.floor, policy.ceiling)
+            && ceiling < floor
+        {
+            let place = self.place(&at("ceiling"));
+            let wrong = format!("the ceiling {ceiling} is below the floor {floor}");
+            match policy.bounds_conflict {
+                Conflict::Error => self.error(reader, &at("ceiling"), wrong, "below the floor", "raise it, or say who wins: bounds_conflict = \"floor_wins\" or \"ceiling_wins\""),
+                Conflict::FloorWins => reader.within(&at("ceiling"), |r| r.warning(&place, wrong, "has no effect: the floor wins", "raise it, or leave it out")),
+                Conflict::CeilingWins => reader.within(&at("ceiling"), |r| r.warning(&place, wrong, "wins: the floor has no effect", "raise it, or leave the floor out")),
+            }
+        }
+        if policy.role == Role::RampCeiling
+            && !matches!(&policy.backoff, Backoff::Geometric(g) if g.initial.is_some())
+        {
+            self.error(
+                reader,
+                &at("role"),
+                "a ramp needs its own start",
+                "found no backoff with `initial`",
+                "add backoff = { geometric = { initial = \"20ms\", factor = 2 } }",
+            );
+        }
+        let caps = match &policy.backoff {
+            Backoff::Geometric(g) => g.initial.zip(g.cap),
+            _ => None,
+        };
+        let error_caps = policy
+            .error_backoff
+            .as_ref()
+            .and_then(|e| e.cap.map(|cap| (e.initial, cap)));
+        for (key, caps) in [
+            ("backoff.geometric.cap", caps),
+            ("error_backoff.cap", error_caps),
+        ] {
+            if let Some((initial, cap)) = caps
+                && cap < initial
+            {
+                let place = self.place(&at(key));
+                let wrong = format!("the cap {} is below the initial wait {}", cap.0, initial.0);
+                reader.within(&at(key), |r| {
+                    r.warning(
+                        &place,
+                        wrong,
+                        "every wait is the cap",
+                        "swap them, or leave the growth out",
+                    )
+                });
+            }
+        }
+        if let Backoff::Steps(steps) = &policy.backoff
+            && steps.is_empty()
+        {
+            self.error(
+                reader,
+                &at("backoff"),
+                "the table has no steps",
+                "found none",
+                "write it as in { steps = [{ waits = 6, wait = \"10s\" }] }",
+            );
+        }
+        if policy.requests_per_poll.0 > MAX_REQUESTS_PER_POLL {
+            self.error(
+                reader,
+                &at("requests_per_poll"),
+                "too many requests in one poll",
+                format!("found {}", policy.requests_per_poll.0),
+                format!("at most {MAX_REQUESTS_PER_POLL}"),
+            );
+        }
+        if let (Some(timeout), Some(hold)) = (policy.timeout, policy.long_poll)
+            && timeout <= hold
+        {
+            let place = self.place(&at("long_poll"));
+            reader.within(&at("long_poll"), |r| {
+                r.warning(
+                    &place,
+                    format!(
+                        "the host gives a request up after {}, and the server holds it for {}",
+                        timeout.0, hold.0
+                    ),
+                    "held for longer than the timeout",
+                    "make the timeout longer, or the hold shorter",
+                )
+            });
+        }
+        if let Some(maximum) = policy.timer.maximum
+            && maximum.0 < policy.timer.minimum
+        {
+            self.error(
+                reader,
+                &at("timer.maximum"),
+                "the timer's maximum is below its minimum",
+                format!("{} is below {}", maximum.0, policy.timer.minimum),
+                format!("make it at least {}", policy.timer.minimum),
+            );
+        }
+        for (i, rule) in policy.rules.iter().enumerate() {
+            let at = format!("{path}.rules.{i}");
+            if rule.class.is_none()
+                && rule.json.is_none()
+                && rule.min.is_none()
+                && rule.max.is_none()
+                && i + 1 < policy.rules.len()
+            {
+                self.error(
+                    reader,
+                    &at,
+                    "a rule without conditions matches everything",
+                    "the rules after it never count",
+                    "put it last",
+                );
+            }
+            if let (Some(min), Some(max)) = (rule.min, rule.max)
+                && min > max
+            {
+                self.error(
+                    reader,
+                    &format!("{at}.max"),
+                    "`max` is below `min`",
+                    "matches nothing",
+                    "swap them",
+                );
+            }
+            let unbounded = match rule.then {
+                Outcome::Floor => policy.floor.is_none().then_some("floor"),
+                Outcome::Ceiling => policy.ceiling.is_none().then_some("ceiling"),
+                _ => None,
+            };
+            if let Some(bound) = unbounded {
+                self.error(
+                    reader,
+                    &format!("{at}.then"),
+                    format!("the policy has no {bound}"),
+                    format!("uses the {bound}"),
+                    format!("add {bound} = …, or choose another outcome"),
+                );
+            }
+        }
+        if policy.on_error == OnError::End && policy.error_backoff.is_some() {
+            self.error(
+                reader,
+                &at("error_backoff"),
+                "the loop ends on an error",
+                "never used",
+                "drop it, or write on_error = \"retry\"",
+            );
+        }
+    }
+}
