@@ -65,6 +65,13 @@ fn warned(old: &str, new: &str) -> String {
         .warnings
 }
 
+/// The warnings where the right scenario is overridden, which is no error.
+fn warned_by(assignment: &str) -> String {
+    parse("fleet.toml", RIGHT, &[assignment.into()])
+        .expect("it is only doubtful")
+        .warnings
+}
+
 fn broken(old: &str, new: &str) -> String {
     assert_eq!(RIGHT.matches(old).count(), 1, "{old} stands once");
     RIGHT.replace(old, new)
@@ -2522,6 +2529,458 @@ fn garbled(text: &str, seed: u64) -> String {
         }
     }
     words.concat()
+}
+
+// Limits, faults, budgets
+
+#[test]
+fn a_limit_without_a_measure() {
+    assert_snapshot!(set("server.batch.limits=[{ per = 'server' }]"), @r#"
+    error: server.batch.limits.0: a limit is a bucket or a quota
+     --> --set:1:22
+      |
+    1 | server.batch.limits=[{ per = 'server' }]
+      |                      ^^^^^^^^^^^^^^^^^^ found neither
+      |
+      = help: write { per = "server", bucket = { rate = "25/s", burst = 250 } } or { per = "tenant", quota = { requests = 5000, length = "1h" } }
+    "#);
+}
+
+#[test]
+fn a_limit_with_two_measures() {
+    assert_snapshot!(set("server.batch.limits=[{ per = 'server', bucket = { rate = '5/s' }, quota = { requests = 5, length = '1h' } }]"), @r#"
+    error: server.batch.limits.0: a limit is a bucket or a quota
+     --> --set:1:22
+      |
+    1 | server.batch.limits=[{ per = 'server', bucket = { rate = '5/s' }, quota = { requests = 5, length = '1h' } }]
+      |                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ found both
+      |
+      = help: write { per = "server", bucket = { rate = "25/s", burst = 250 } } or { per = "tenant", quota = { requests = 5000, length = "1h" } }
+    "#);
+}
+
+#[test]
+fn a_limit_for_nobody() {
+    assert_snapshot!(set("server.batch.limits=[{ per = 'user', bucket = { rate = '5/s' } }]"), @r#"
+    error: server.batch.limits.0.per: unknown value "user"
+     --> --set:1:30
+      |
+    1 | server.batch.limits=[{ per = 'user', bucket = { rate = '5/s' } }]
+      |                              ^^^^^^ not one of the choices
+      |
+      = help: write "server" or "tenant" or "client"
+    "#);
+}
+
+#[test]
+fn a_bucket_without_a_rate() {
+    assert_snapshot!(set("server.batch.limits=[{ per = 'server', bucket = { burst = 5 } }]"), @r#"
+    error: server.batch.limits.0.bucket: `rate` is missing
+     --> --set:1:49
+      |
+    1 | server.batch.limits=[{ per = 'server', bucket = { burst = 5 } }]
+      |                                                 ^^^^^^^^^^^^^ found no `rate`
+      |
+      = help: add rate = "40/s"
+    "#);
+}
+
+#[test]
+fn an_outage_without_a_time() {
+    assert_snapshot!(set("server.batch.outage={ forgets = true }"), @r#"
+    error: server.batch.outage: an outage needs a time
+     --> --set:1:21
+      |
+    1 | server.batch.outage={ forgets = true }
+      |                     ^^^^^^^^^^^^^^^^^^ found neither windows nor random
+      |
+      = help: write it as in { windows = [{ from = "2min", length = "30s" }] } or { random = { up = "1h", down = "30s" } }
+    "#);
+}
+
+#[test]
+fn an_outage_of_no_length() {
+    assert_snapshot!(set("server.batch.outage={ windows = [{ from = '1min', length = '0s' }] }"), @r#"
+    error: server.batch.outage.windows.0.length: a duration of zero makes no sense here
+     --> --set:1:60
+      |
+    1 | server.batch.outage={ windows = [{ from = '1min', length = '0s' }] }
+      |                                                            ^^^^ found 0
+      |
+      = help: it must be above 0, as in "10s"
+    "#);
+}
+
+#[test]
+fn an_outage_whose_cycle_takes_no_time() {
+    assert_snapshot!(set("server.batch.outage={ random = { up = '0s', down = '0s' } }"), @r#"
+    error: server.batch.outage.random: up and down are both zero
+     --> --set:1:32
+      |
+    1 | server.batch.outage={ random = { up = '0s', down = '0s' } }
+      |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^ a cycle without length
+      |
+      = help: make at least one of them longer
+    "#);
+}
+
+#[test]
+fn an_unknown_answer_of_a_server_that_is_down() {
+    assert_snapshot!(set("server.batch.outage={ windows = [{ from = '1min', length = '1s' }], answers = 'silence' }"), @r#"
+    error: server.batch.outage.answers: unknown value "silence"
+     --> --set:1:79
+      |
+    1 | server.batch.outage={ windows = [{ from = '1min', length = '1s' }], answers = 'silence' }
+      |                                                                               ^^^^^^^^^ not one of the choices
+      |
+      = help: did you mean "silent"?
+    "#);
+}
+
+#[test]
+fn a_loss_above_one() {
+    assert_snapshot!(set("server.batch.loss={ request = 1.5 }"), @r#"
+    error: server.batch.loss.request: out of range
+     --> --set:1:31
+      |
+    1 | server.batch.loss={ request = 1.5 }
+      |                               ^^^ found 1.5
+      |
+      = help: it must be a number from 0 to 1, as in 0.1
+    "#);
+}
+
+#[test]
+fn a_minimum_gap_of_zero() {
+    assert_snapshot!(set("server.batch.minimum_gap={ gap = '0s' }"), @r#"
+    error: server.batch.minimum_gap.gap: a duration of zero makes no sense here
+     --> --set:1:34
+      |
+    1 | server.batch.minimum_gap={ gap = '0s' }
+      |                                  ^^^^ found 0
+      |
+      = help: it must be above 0, as in "10s"
+    "#);
+}
+
+#[test]
+fn a_slow_period_that_takes_no_time_at_all() {
+    assert_snapshot!(set("server.batch.slow=[{ from = '1min', length = '1s', factor = 0 }]"), @r#"
+    error: server.batch.slow.0.factor: out of range
+     --> --set:1:61
+      |
+    1 | server.batch.slow=[{ from = '1min', length = '1s', factor = 0 }]
+      |                                                             ^ found 0.0
+      |
+      = help: it must be a finite number above 0
+    "#);
+}
+
+#[test]
+fn a_retry_after_without_a_unit() {
+    assert_snapshot!(set("server.batch.retry_after={ after = 5 }"), @r#"
+    error: server.batch.retry_after.after: expected a duration
+     --> --set:1:36
+      |
+    1 | server.batch.retry_after={ after = 5 }
+      |                                    ^ found a whole number
+      |
+      = help: durations have a unit: "5ms" or "5s"
+    "#);
+}
+
+#[test]
+fn a_budget_of_nothing() {
+    assert_snapshot!(set("budget={ when_spent = 'skip' }"), @r#"
+    error: budget: the budget limits nothing
+     --> --set:1:8
+      |
+    1 | budget={ when_spent = 'skip' }
+      |        ^^^^^^^^^^^^^^^^^^^^^^^ found none of fleet, tenant, server, pollers
+      |
+      = help: write it as in budget = { fleet = { rate = "800/s", burst = 20 } }, or leave it out
+    "#);
+}
+
+#[test]
+fn an_unknown_way_to_spend() {
+    assert_snapshot!(set("budget={ fleet = { rate = '5/s' }, when_spent = 'drop' }"), @r#"
+    error: budget.when_spent: unknown value "drop"
+     --> --set:1:49
+      |
+    1 | budget={ fleet = { rate = '5/s' }, when_spent = 'drop' }
+      |                                                 ^^^^^^ not one of the choices
+      |
+      = help: write "queue" or "skip"
+    "#);
+}
+
+#[test]
+fn no_pollers_at_all() {
+    assert_snapshot!(set("budget={ pollers = { host = 0 } }"), @r#"
+    error: budget.pollers.host: out of range
+     --> --set:1:29
+      |
+    1 | budget={ pollers = { host = 0 } }
+      |                             ^ found 0
+      |
+      = help: it must be from 1 to 4294967295
+    "#);
+}
+
+#[test]
+fn a_breaker_that_never_closes() {
+    assert_snapshot!(set("policy.envelope.breaker={ opens = { consecutive = 5 } }"), @r#"
+    error: policy.envelope.breaker: `open` is missing
+     --> --set:1:25
+      |
+    1 | policy.envelope.breaker={ opens = { consecutive = 5 } }
+      |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ found no `open`
+      |
+      = help: add open = "10s"
+    "#);
+}
+
+#[test]
+fn a_breaker_that_two_things_open() {
+    assert_snapshot!(set("policy.envelope.breaker={ opens = { consecutive = 5, share = { of = 0.5, within = '10s' } }, open = '5s' }"), @r#"
+    error: policy.envelope.breaker.opens: both `consecutive` and `share` are given
+     --> --set:1:54
+      |
+    1 | policy.envelope.breaker={ opens = { consecutive = 5, share = { of = 0.5, within = '10s' } }, open = '5s' }
+      |                                                      ^^^^^ only one can hold
+      |
+      = help: keep one of them
+    "#);
+}
+
+#[test]
+fn a_breaker_opened_by_nothing() {
+    assert_snapshot!(set("policy.envelope.breaker={ opens = {}, open = '5s' }"), @r#"
+    error: policy.envelope.breaker.opens: the table is empty
+     --> --set:1:35
+      |
+    1 | policy.envelope.breaker={ opens = {}, open = '5s' }
+      |                                   ^^ found no key
+      |
+      = help: write { consecutive = … } or { failures = … } or { share = … }
+    "#);
+}
+
+#[test]
+fn retries_without_an_attempt() {
+    assert_snapshot!(set("policy.envelope.retries={ attempts = 0 }"), @r#"
+    error: policy.envelope.retries.attempts: out of range
+     --> --set:1:38
+      |
+    1 | policy.envelope.retries={ attempts = 0 }
+      |                                      ^ found 0
+      |
+      = help: it must be from 1 to 4294967295
+    "#);
+}
+
+#[test]
+fn too_many_requests_in_a_poll() {
+    assert_snapshot!(set("policy.envelope.requests_per_poll=20000"), @r#"
+    error: policy.envelope.requests_per_poll: too many requests in one poll
+     --> --set:1:35
+      |
+    1 | policy.envelope.requests_per_poll=20000
+      |                                   ^^^^^ found 20000
+      |
+      = help: at most 10000
+    "#);
+}
+
+#[test]
+fn a_timeout_of_zero() {
+    assert_snapshot!(set("policy.envelope.timeout='0s'"), @r#"
+    error: policy.envelope.timeout: a duration of zero makes no sense here
+     --> --set:1:25
+      |
+    1 | policy.envelope.timeout='0s'
+      |                         ^^^^ found 0
+      |
+      = help: it must be above 0, as in "10s"
+    "#);
+}
+
+#[test]
+fn an_unknown_push() {
+    assert_snapshot!(set("policy.envelope.push='wake'"), @r#"
+    error: policy.envelope.push: unknown value "wake"
+     --> --set:1:22
+      |
+    1 | policy.envelope.push='wake'
+      |                      ^^^^^^ not one of the choices
+      |
+      = help: did you mean "wakes"?
+    "#);
+}
+
+#[test]
+fn a_loop_that_runs_nowhere() {
+    assert_snapshot!(set("policy.envelope.runs='server'"), @r#"
+    error: policy.envelope.runs: unknown value "server"
+     --> --set:1:22
+      |
+    1 | policy.envelope.runs='server'
+      |                      ^^^^^^^^ not one of the choices
+      |
+      = help: did you mean "on_server"?
+    "#);
+}
+
+#[test]
+fn a_reconnect_without_a_time() {
+    assert_snapshot!(set("tenant.agents.reconnect={ spread = '1s' }"), @r#"
+    error: tenant.agents.reconnect: a reconnect needs a time
+     --> --set:1:25
+      |
+    1 | tenant.agents.reconnect={ spread = '1s' }
+      |                         ^^^^^^^^^^^^^^^^^ found neither at nor every
+      |
+      = help: write it as in { at = ["5min"] } or { every = { exponential = { mean = "1h" } } }
+    "#);
+}
+
+#[test]
+fn reconnects_without_a_pause() {
+    assert_snapshot!(set("tenant.agents.reconnect={ every = '0s' }"), @r#"
+    error: tenant.agents.reconnect.every: reconnects without a time between them
+     --> --set:1:35
+      |
+    1 | tenant.agents.reconnect={ every = '0s' }
+      |                                   ^^^^ found 0
+      |
+      = help: make it longer
+    "#);
+}
+
+#[test]
+fn a_host_loop_whose_polls_cost_nothing() {
+    assert_snapshot!(set("tenant.agents.host_loop={ wake_up = '0.2ms' }"), @r#"
+    error: tenant.agents.host_loop: `poll` is missing
+     --> --set:1:25
+      |
+    1 | tenant.agents.host_loop={ wake_up = '0.2ms' }
+      |                         ^^^^^^^^^^^^^^^^^^^^^ found no `poll`
+      |
+      = help: add poll = "250ms"
+    "#);
+}
+
+#[test]
+fn a_question_without_a_time() {
+    assert_snapshot!(set("tenant.agents.input={ answer = '5s' }"), @r#"
+    error: tenant.agents.input: `after` is missing
+     --> --set:1:21
+      |
+    1 | tenant.agents.input={ answer = '5s' }
+      |                     ^^^^^^^^^^^^^^^^^ found no `after`
+      |
+      = help: add after = "250ms"
+    "#);
+}
+
+#[test]
+fn a_bound_on_no_cancellation() {
+    assert_snapshot!(set("tenant.nightly.abort={ after = '5s', cancel_bound = '1s' }"), @r#"
+    error: tenant.nightly.abort.cancel_bound: it bounds the wait for the answer to `tasks/cancel`
+     --> --set:1:53
+      |
+    1 | tenant.nightly.abort={ after = '5s', cancel_bound = '1s' }
+      |                                                     ^^^^ no `tasks/cancel` is sent
+      |
+      = help: add then = "cancel", or leave it out
+    "#);
+}
+
+#[test]
+fn a_tenant_without_weight() {
+    assert_snapshot!(set("tenant.agents.weight=0"), @r#"
+    error: tenant.agents.weight: out of range
+     --> --set:1:22
+      |
+    1 | tenant.agents.weight=0
+      |                      ^ found 0.0
+      |
+      = help: it must be a finite number above 0
+    "#);
+}
+
+#[test]
+fn too_many_hosts() {
+    assert_snapshot!(set("tenant.agents.hosts=100000000"), @r#"
+    error: tenant.agents.hosts: too many hosts for one run
+     --> --set:1:21
+      |
+    1 | tenant.agents.hosts=100000000
+      |                     ^^^^^^^^^ 2000000000 over all classes
+      |
+      = help: at most 67108864: scale the fleet down, and the results up
+    "#);
+}
+
+#[test]
+fn a_negative_price() {
+    assert_snapshot!(set("tenant.agents.cost={ request = -1 }"), @r#"
+    error: tenant.agents.cost.request: out of range
+     --> --set:1:32
+      |
+    1 | tenant.agents.cost={ request = -1 }
+      |                                ^^ found -1.0
+      |
+      = help: it must be a finite number, 0 or above
+    "#);
+}
+
+#[test]
+fn a_loop_that_may_wait_for_ever() {
+    assert_snapshot!(warned_by("server.batch.loss={ answer = 0.1 }"), @r#"
+    warning: policy.envelope: tenant "agents" gives no request up, and server "batch" leaves some without an answer
+      --> fleet.toml:54:1
+       |
+    54 | [policy.envelope]
+       | ^^^^^^^^^^^^^^^^^ found no timeout
+       |
+       = help: add timeout = "60s", or such a loop waits for ever
+
+    warning: policy.patient: tenant "nightly" gives no request up, and server "batch" leaves some without an answer
+      --> fleet.toml:65:1
+       |
+    65 | [policy.patient]
+       | ^^^^^^^^^^^^^^^^ found no timeout
+       |
+       = help: add timeout = "60s", or such a loop waits for ever
+    "#);
+}
+
+#[test]
+fn a_push_that_never_comes() {
+    assert_snapshot!(warned_by("policy.envelope.push='wakes'"), @r#"
+    warning: policy.envelope.push: no server of tenant "agents" sends notifications
+     --> --set:1:22
+      |
+    1 | policy.envelope.push='wakes'
+      |                      ^^^^^^^ waits for them in vain
+      |
+      = help: add notifications = {} to the server
+    "#);
+}
+
+#[test]
+fn a_hold_longer_than_the_timeout() {
+    assert_snapshot!(warned_by("policy.envelope={ long_poll = '30s', timeout = '10s' }"), @r#"
+    warning: policy.envelope.long_poll: the host gives a request up after 10s, and the server holds it for 30s
+     --> --set:1:31
+      |
+    1 | policy.envelope={ long_poll = '30s', timeout = '10s' }
+      |                               ^^^^^ held for longer than the timeout
+      |
+      = help: make the timeout longer, or the hold shorter
+    "#);
 }
 
 #[test]

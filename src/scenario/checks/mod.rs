@@ -11,7 +11,7 @@ use super::distribution::{Distribution, Empirical, Kind, Unit};
 use super::fields::Reader;
 use super::tree::{Node, Value};
 use super::units::MS;
-use super::written::{Arrivals, RetryAfter, Scenario, Wire};
+use super::written::{Arrivals, RetryAfter, Scenario, Tenant, Wire};
 use crate::catalogue;
 
 /// Hosts (members of all tenant classes) that one run can hold.
@@ -202,7 +202,8 @@ impl Check<'_> {
             .tenant
             .iter()
             .map(|t| (&*t.name, u64::from(t.count.0)));
-        let processes = &mut scenario.tenant.iter().map(|t| {
+        let several = |t: &&Tenant| t.hosts.0 > 1;
+        let processes = &mut scenario.tenant.iter().filter(several).map(|t| {
             let each = u64::from(t.hosts.0);
             (&*t.name, u64::from(t.count.0).saturating_mul(each))
         });
