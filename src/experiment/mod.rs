@@ -15,7 +15,7 @@ use crate::catalogue;
 use crate::engine::{self, Outcome, RunError, Totals};
 use crate::metrics::alerts::{Alert, alerts};
 use crate::metrics::summary::{self, Group, Tallies};
-use crate::metrics::tally::{PairTally, ServerTally};
+use crate::metrics::tally::{PairTally, ServerTally, TenantTally};
 use crate::model::Model;
 use crate::scenario::Scenario;
 use crate::scenario::written::Objective;
@@ -45,6 +45,8 @@ pub struct Results {
     pub pairs: Vec<PairTally>,
     /// Tallies of server classes, summed over the replications.
     pub servers: Vec<ServerTally>,
+    /// Tallies of tenant classes, summed over the replications.
+    pub tenants: Vec<TenantTally>,
     /// For each group and metric, the estimate.
     pub estimates: Vec<Vec<Estimate>>,
     /// How the objectives fare.
@@ -121,6 +123,7 @@ pub fn run(
             .iter()
             .map(|_| ServerTally::new(model.horizon, 0))
             .collect::<Vec<_>>(),
+        vec![TenantTally::default(); model.tenants.len()],
     ));
     let finished: Vec<Result<Replication, RunError>> = (0..scenario.run.replications.0)
         .into_par_iter()
@@ -138,7 +141,7 @@ pub fn run(
                 })
                 .collect();
             if let Ok(mut pooled) = pooled.lock() {
-                let (pairs, servers) = &mut *pooled;
+                let (pairs, servers, tenants) = &mut *pooled;
                 pairs
                     .iter_mut()
                     .zip(&outcome.pairs)
@@ -146,6 +149,10 @@ pub fn run(
                 servers
                     .iter_mut()
                     .zip(&outcome.servers)
+                    .for_each(|(sum, one)| sum.merge(one));
+                tenants
+                    .iter_mut()
+                    .zip(&outcome.tenants)
                     .for_each(|(sum, one)| sum.merge(one));
             }
             done(&outcome);
@@ -165,7 +172,7 @@ pub fn run(
             Err(error) => return Err(error),
         }
     }
-    let (pairs, servers) = pooled
+    let (pairs, servers, tenants) = pooled
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut results = Results {
@@ -175,6 +182,7 @@ pub fn run(
         replications,
         pairs,
         servers,
+        tenants,
         verdicts: Vec::new(),
         alerts: Vec::new(),
     };
@@ -185,7 +193,14 @@ pub fn run(
         .collect();
     let finished = results.replications.len().max(1) as u64;
     let limits = abort_limits_ms(scenario, &model, &groups);
-    results.alerts = alerts(&results.pairs, &results.servers, finished, &model, &limits);
+    results.alerts = alerts(
+        &results.pairs,
+        &results.servers,
+        &results.tenants,
+        finished,
+        &model,
+        &limits,
+    );
     Ok(results)
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::histogram::Histogram;
-use super::tally::{BURST_FACTOR, PairTally, ServerTally, WINDOW};
+use super::tally::{BURST_FACTOR, Failure, PairTally, ServerTally, TenantTally, WINDOW};
 use crate::model::Model;
 use crate::policy::{FOREVER, HintClass, Policy, Stage};
 
@@ -15,7 +15,7 @@ const OUTLIER_FACTOR: f64 = 100.0;
 const RISE_FACTOR: f64 = 1.1;
 /// … if the first half has so many, over all replications.
 const RISE_LEAST: u64 = 1000;
-/// Task stores busier than this are saturated.
+/// Task stores and host loops busier than this are saturated.
 const SATURATED: f64 = 0.9;
 
 /// One finding.
@@ -55,6 +55,7 @@ impl Alert {
 pub fn alerts(
     pairs: &[PairTally],
     servers: &[ServerTally],
+    tenants: &[TenantTally],
     replications: u64,
     model: &Model,
     abort_limits_ms: &[Option<f64>],
@@ -73,8 +74,12 @@ pub fn alerts(
             rate_still_rising(pair, model),
             near_tight_loops(pair),
             polls_refused(pair),
+            polls_unanswered(pair),
+            breaker_opened(pair, replications),
             abort_latency_beyond_objective(pair, abort_limits_ms[i]),
             polls_leaked_after_aborts(pair),
+            store_reads_leaked_after_aborts(pair, replications, model),
+            tasks_orphaned(pair),
         ];
         found.extend(
             findings
@@ -86,6 +91,8 @@ pub fn alerts(
     for (class, tenant) in model.tenants.iter().enumerate() {
         let own = &pairs[class * servers.len()..(class + 1) * servers.len()];
         found.extend(no_tasks(own).map(|finding| finding.of(&tenant.name, "")));
+        let saturated = host_saturated(&tenants[class], replications, model);
+        found.extend(saturated.map(|finding| finding.of(&tenant.name, "")));
     }
     for (tally, server) in servers.iter().zip(&model.servers) {
         let finding = store_saturated(tally, u64::from(server.count), model);
@@ -239,8 +246,104 @@ fn polls_refused(pair: &PairTally) -> Option<Finding> {
         worst: Some(share),
         worst_is: "share of the polls",
         message: format!(
-            "{count} polls refused with 503 because the queue was full, {:.1} % of all",
+            "{count} polls refused, {:.1} % of all: {}",
+            share * 100.0,
+            refusals(pair).join(", ")
+        ),
+    })
+}
+
+/// How many polls were refused for each reason that there was.
+fn refusals(pair: &PairTally) -> Vec<String> {
+    let reasons = [
+        (Failure::QueueFull, "with 503 because the queue was full"),
+        (Failure::Down, "because the server was down"),
+        (Failure::Limited, "with 429 because of a rate limit"),
+        (Failure::TooSoon, "with slow_down"),
+    ];
+    let counted = reasons.map(|(why, text)| (pair.failures[why as usize], text));
+    let given = counted.into_iter().filter(|(n, _)| *n > 0);
+    given.map(|(n, text)| format!("{n} {text}")).collect()
+}
+
+fn polls_unanswered(pair: &PairTally) -> Option<Finding> {
+    let timed_out = pair.failures[Failure::TimedOut as usize];
+    let broken = pair.failures[Failure::Broken as usize];
+    let count = timed_out + broken + pair.lost;
+    let share = count as f64 / pair.sent as f64;
+    (count > 0).then(|| Finding {
+        alert: "polls_unanswered",
+        count,
+        worst: Some(share),
+        worst_is: "share of the polls",
+        message: format!(
+            "{count} polls without an answer, {:.1} % of all: {timed_out} timed out, {broken} at a server that went down, {} lost for good",
+            share * 100.0,
+            pair.lost
+        ),
+    })
+}
+
+fn breaker_opened(pair: &PairTally, replications: u64) -> Option<Finding> {
+    let open_s = pair.open_ns as f64 / 1e9 / replications as f64;
+    (pair.opened > 0).then(|| Finding {
+        alert: "breaker_opened",
+        count: pair.opened,
+        worst: Some(open_s),
+        worst_is: "seconds not closed, per replication",
+        message: format!(
+            "breakers opened {} times, and were not closed for {open_s:.1} s a replication in sum; {} polls held back",
+            pair.opened, pair.held_back
+        ),
+    })
+}
+
+fn store_reads_leaked_after_aborts(
+    pair: &PairTally,
+    replications: u64,
+    model: &Model,
+) -> Option<Finding> {
+    let length = (model.horizon - model.warm_up) as f64 * replications as f64;
+    let loops = pair.leaking_ns as f64 / length;
+    (pair.store_reads_leaked > 0).then(|| Finding {
+        alert: "store_reads_leaked_after_aborts",
+        count: pair.store_reads_leaked,
+        worst: Some(loops),
+        worst_is: "leaked loops running, mean over time",
+        message: format!(
+            "{} reads of the store by loops whose request was aborted; {loops:.1} of them run at any time",
+            pair.store_reads_leaked
+        ),
+    })
+}
+
+fn tasks_orphaned(pair: &PairTally) -> Option<Finding> {
+    let tasks: u64 = pair.finals.iter().sum();
+    let share = pair.orphans as f64 / tasks as f64;
+    (pair.orphans > 0).then(|| Finding {
+        alert: "tasks_orphaned",
+        count: pair.orphans,
+        worst: Some(share),
+        worst_is: "share of the tasks",
+        message: format!(
+            "{} tasks whose end no one learns, {:.1} % of all",
+            pair.orphans,
             share * 100.0
+        ),
+    })
+}
+
+fn host_saturated(tally: &TenantTally, replications: u64, model: &Model) -> Option<Finding> {
+    let hosts = tally.looping_hosts as f64;
+    let utilisation = tally.busy_ns as f64 / ((model.horizon - model.warm_up) as f64 * hosts);
+    (hosts > 0.0 && utilisation > SATURATED).then(|| Finding {
+        alert: "host_saturated",
+        count: tally.looping_hosts / replications,
+        worst: Some(utilisation),
+        worst_is: "utilisation",
+        message: format!(
+            "its hosts' event loops are busy {:.0} % of the time",
+            utilisation * 100.0
         ),
     })
 }

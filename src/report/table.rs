@@ -6,7 +6,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use super::{Provenance, format};
-use crate::experiment::{Results, Verdict, fingerprint};
+use crate::experiment::{Estimate, Results, Verdict, fingerprint};
 use crate::scenario::Scenario;
 
 /// The rows of the table: metric, and how it is called there. The rest is in the files.
@@ -47,6 +47,28 @@ const ROWS: [(&str, &str); 25] = [
     ("tasks_running", "… still running"),
 ];
 
+/// Further rows, shown where a scenario has what they are about: where some value is above 0.
+const ROWS_UNDER_PRESSURE: [(&str, &str); 18] = [
+    ("tasks_get_refused_429", "… with 429"),
+    ("tasks_get_slow_down", "… with slow_down"),
+    ("tasks_get_timed_out", "tasks/get timed out"),
+    ("tasks_get_lost", "tasks/get lost"),
+    ("tasks_get_retries", "tasks/get sent again by the transport"),
+    ("budget_delay_p99_ms", "wait for the budget, p99 (ms)"),
+    ("budget_skipped", "tasks/get left out by the budget"),
+    ("breaker_opened", "breakers opened"),
+    ("breaker_open_s", "… not closed (s)"),
+    ("breaker_held_back", "… polls held back"),
+    ("held_connections_mean", "long polls held, mean"),
+    ("store_reads", "store reads by loops on the server"),
+    ("leaked_loops_mean", "loops running after their abort, mean"),
+    ("host_utilisation", "host event loops, utilisation"),
+    ("reconnects", "reconnects"),
+    ("tasks_expired", "tasks expired"),
+    ("orphans", "orphans"),
+    ("cost", "cost"),
+];
+
 /// More groups than this make a table unreadable; then it shows the fleet only.
 const MOST_GROUPS: usize = 5;
 
@@ -64,10 +86,16 @@ pub fn run(results: &Results, scenario: &Scenario, provenance: &Provenance) -> S
     let mut table = plain_table();
     let head = std::iter::once("").chain(results.groups[..shown].iter().map(String::as_str));
     table.set_header(head);
-    for (metric, label) in ROWS {
+    let rows = ROWS.into_iter().map(|row| (row, true));
+    let further = ROWS_UNDER_PRESSURE.into_iter().map(|row| (row, false));
+    for ((metric, label), always) in rows.chain(further) {
         let estimates = results.groups[..shown]
             .iter()
             .filter_map(|g| results.estimate(g, metric));
+        let above_zero = |e: Estimate| e.mean.is_some_and(|mean| mean > 0.0);
+        if !always && !estimates.clone().any(above_zero) {
+            continue;
+        }
         table.add_row(
             std::iter::once(label.to_string()).chain(estimates.map(|e| format::estimate(&e))),
         );
