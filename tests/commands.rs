@@ -34,7 +34,7 @@ fn rows(path: &Path) -> Vec<csv::StringRecord> {
 }
 
 #[test]
-fn a_run_shows_a_table_and_keeps_five_files() {
+fn a_run_shows_a_table_and_keeps_its_files() {
     let out = folder();
     let output = run(&[
         &["run", FLEET, "--out", out.path().to_str().unwrap()],
@@ -61,6 +61,7 @@ fn a_run_shows_a_table_and_keeps_five_files() {
         names,
         [
             "alerts.json",
+            "over-time.svg",
             "replications.csv",
             "summary.csv",
             "summary.json",
@@ -143,6 +144,7 @@ fn the_same_bytes_on_any_number_of_threads() {
                 "timeseries.csv",
                 "summary.json",
                 "alerts.json",
+                "over-time.svg",
             ]
             .map(read)
             .to_vec()

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pollpace::charts::over_time;
 use pollpace::engine::{self, Outcome};
 use pollpace::experiment::{self, Results};
 use pollpace::metrics::tally::WINDOW;
 use pollpace::model::Model;
+use pollpace::report::{Provenance, series};
 use pollpace::scenario::{self, Scenario};
 use serde::Deserialize;
 
@@ -33,7 +35,11 @@ struct Measured {
     hint_ms: u32,
     tasks: u32,
     rate_per_s: f64,
+    completion_latency_mean_ms: f64,
+    completion_latency_p99_ms: f64,
 }
+
+const PAGE: &str = include_str!("../docs/measured-loop.md");
 
 #[test]
 fn one_cost_model_of_an_event_loop_meets_every_setting_that_was_measured() {
@@ -45,22 +51,45 @@ fn one_cost_model_of_an_event_loop_meets_every_setting_that_was_measured() {
     settings.dedup();
     assert_eq!(settings.len(), 6);
     for (hint_ms, tasks) in settings {
-        let own = rows
-            .iter()
-            .filter(|r| (r.hint_ms, r.tasks) == (hint_ms, tasks));
-        let rates: Vec<f64> = own.map(|r| r.rate_per_s).collect();
-        assert_eq!(rates.len(), 5);
-        let measured = rates.iter().sum::<f64>() / 5.0;
+        let own = || {
+            rows.iter()
+                .filter(|r| (r.hint_ms, r.tasks) == (hint_ms, tasks))
+        };
+        assert_eq!(own().count(), 5);
+        let measured = |of: fn(&Measured) -> f64| own().map(of).sum::<f64>() / 5.0;
         let plural = if tasks == 1 { "" } else { "s" };
         let tenant = format!("tenant.{tasks}-task{plural}-hint-{hint_ms}");
-        let rate = results.estimate(&tenant, "tasks_get_rate_mean_per_s");
-        let rate = rate.and_then(|e| e.mean).unwrap();
-        let off = rate / measured - 1.0;
-        println!(
-            "{tenant}: {rate:.0} polls/s, measured {measured:.0} ({:+.1} %)",
-            off * 100.0
+        let value = |metric| {
+            results
+                .estimate(&tenant, metric)
+                .and_then(|e| e.mean)
+                .unwrap()
+        };
+        let (rate, rate_measured) = (
+            value("tasks_get_rate_mean_per_s"),
+            measured(|r| r.rate_per_s),
         );
-        assert!(off.abs() < 0.15, "{tenant}: {rate}, measured {measured}");
+        assert!(
+            (rate / rate_measured - 1.0).abs() < 0.15,
+            "{tenant}: {rate}, measured {rate_measured}"
+        );
+        // The page shows it, with the latencies beside it.
+        let thousands = |x: f64| match x.round() as u64 {
+            n if n < 1000 => n.to_string(),
+            n => format!("{},{:03}", n / 1000, n % 1000),
+        };
+        let row = format!(
+            "| {hint_ms}, {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} % |",
+            thousands(f64::from(tasks)),
+            thousands(rate),
+            thousands(rate_measured),
+            value("completion_latency_mean_ms"),
+            measured(|r| r.completion_latency_mean_ms),
+            value("completion_latency_p99_ms"),
+            measured(|r| r.completion_latency_p99_ms),
+            100.0 * value("host_utilisation"),
+        );
+        assert!(PAGE.contains(&row), "docs/measured-loop.md lacks {row}");
     }
 }
 
@@ -133,6 +162,23 @@ fn without_the_outage_the_bare_fleet_is_well() {
     };
     assert!(mean("utilisation") < 0.6);
     assert_eq!(mean("tasks_get_timed_out"), 0.0);
+}
+
+#[test]
+fn the_figure_of_the_readme_is_that_of_the_model() {
+    let scenario = model("metastable.toml", &[]);
+    let results = experiment::run(&scenario, &AtomicBool::new(false), |_| {}).unwrap();
+    let provenance = Provenance::new("metastable.toml", &[], &scenario);
+    let series = series::all(&results, &scenario);
+    let figure = over_time::svg(&series::figure(&series, &scenario, &provenance)).unwrap();
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/figures/metastable.svg");
+    if std::env::var_os("POLLPACE_WRITE_DOCS").is_some() {
+        std::fs::write(&committed, &figure).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(committed).is_ok_and(|committed| committed == figure),
+        "docs/figures/metastable.svg is out of date: run the tests with POLLPACE_WRITE_DOCS=1"
+    );
 }
 
 // A greedy tenant

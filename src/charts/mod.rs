@@ -1,5 +1,6 @@
 //! Figures as SVG: 720 px wide, text of 12 px or more, colours safe for colour-blind readers, the same bytes for the same input.
 
+pub mod over_time;
 pub mod trade_off;
 
 use plotters::style::RGBColor;

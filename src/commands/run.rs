@@ -13,7 +13,7 @@ use super::{DONE, INTERRUPTED, NOT_MET, ScenarioArgs, pool, print, progress, sto
 pub struct RunArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Write summary.csv, replications.csv, timeseries.csv, summary.json and alerts.json into this folder
+    /// Write summary.csv, replications.csv, timeseries.csv, summary.json, alerts.json and over-time.svg into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Override the number of replications

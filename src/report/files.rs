@@ -8,16 +8,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Provenance;
+use super::series::{self, Series};
 use crate::catalogue;
+use crate::charts::over_time;
 use crate::experiment::{Estimate, Results, Verdict, fingerprint};
-use crate::metrics::occupancy::Occupancy;
-use crate::metrics::summary::Group;
-use crate::metrics::tally::WINDOW;
-use crate::model::Model;
 use crate::scenario::Scenario;
-
-/// Most rows of a group in a time series; longer runs get wider windows.
-const SERIES_ROWS: u64 = 10_000;
 
 /// Writes `contents` to `path` by way of a temporary file beside it, so that a reader sees the old file or the new one.
 ///
@@ -171,83 +166,27 @@ struct SeriesRow<'a> {
     version: &'a str,
 }
 
-/// Rates and queue lengths per window, means over the replications. Windows are 1 s, or the least power of ten times it that
-/// keeps a group at 10,000 rows.
-pub fn timeseries_csv(results: &Results, scenario: &Scenario, provenance: &Provenance) -> Vec<u8> {
-    let model = Model::new(scenario);
-    let mut width = 10u64;
-    while model.horizon / (width * WINDOW) > SERIES_ROWS {
-        width *= 10;
-    }
-    let n = results.replications.len().max(1) as f64;
-    let mut rows = Vec::new();
-    for (group, name) in Group::all(&model).into_iter().zip(&results.groups) {
-        let cells = results.pairs.first().map_or(0, |p| p.windows.len());
-        let mut sent = vec![0u64; cells];
-        let own = results
-            .pairs
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| group.has(*i, model.servers.len()));
-        own.for_each(|(_, pair)| {
-            sent.iter_mut()
-                .zip(&pair.windows)
-                .for_each(|(sum, n)| *sum += u64::from(*n))
-        });
-        let own = || {
-            let all = results.pairs.iter().enumerate();
-            all.filter(|(i, _)| group.has(*i, model.servers.len()))
-        };
-        let leaking = sum_of(own().map(|(_, pair)| &pair.leaking), cells);
-        let servers = match group {
-            Group::Tenant(_) => None,
-            Group::Server(i) => Some(&results.servers[i..=i]),
-            Group::Fleet => Some(&results.servers[..]),
-        };
-        let waiting = servers.map(|s| sum_of(s.iter().map(|s| &s.waiting), cells));
-        let held = servers.map(|s| sum_of(s.iter().map(|s| &s.held), cells));
-        for (k, window) in sent.chunks(width as usize).enumerate() {
-            let start = k as u64 * width * WINDOW;
-            let length = (model.horizon - start).min(width * WINDOW);
-            let seconds = length as f64 / 1e9;
-            let mean = |cells: &Vec<u64>| {
-                let first = k * width as usize;
-                let sum: u64 = cells[first..first + window.len()].iter().sum();
-                sum as f64 / length as f64 / n
-            };
-            rows.push(SeriesRow {
-                scenario: &provenance.scenario,
-                parameters: &provenance.parameters,
-                group: name,
-                window_start_s: start as f64 / 1e9,
-                window_s: seconds,
-                tasks_get_rate_per_s: window.iter().sum::<u64>() as f64 / n / seconds,
-                tasks_get_rate_100ms_peak_per_s: window
-                    .iter()
-                    .max()
-                    .map_or(0.0, |m| *m as f64 * 10.0 / n),
-                queue_length: waiting.as_ref().map(mean),
-                held_connections: held.as_ref().map(mean),
-                leaked_loops: mean(&leaking),
-                replications: results.replications.len(),
-                seed: provenance.seed,
-                scenario_hash: &provenance.scenario_hash,
-                version: &provenance.version,
-            });
-        }
-    }
+/// Rates and occupancies over time: see [`series`].
+pub fn timeseries_csv(results: &Results, series: &[Series], provenance: &Provenance) -> Vec<u8> {
+    let rows = series.iter().flat_map(|s| {
+        s.windows.iter().map(|w| SeriesRow {
+            scenario: &provenance.scenario,
+            parameters: &provenance.parameters,
+            group: &s.group,
+            window_start_s: w.start_s,
+            window_s: w.length_s,
+            tasks_get_rate_per_s: w.rate_per_s,
+            tasks_get_rate_100ms_peak_per_s: w.peak_per_s,
+            queue_length: w.waiting,
+            held_connections: w.held,
+            leaked_loops: w.leaking,
+            replications: results.replications.len(),
+            seed: provenance.seed,
+            scenario_hash: &provenance.scenario_hash,
+            version: &provenance.version,
+        })
+    });
     csv_text(rows)
-}
-
-/// Visitor-ns of each window, over several occupancies.
-fn sum_of<'o>(parts: impl Iterator<Item = &'o Occupancy>, windows: usize) -> Vec<u64> {
-    let mut sum = vec![0u64; windows];
-    for part in parts {
-        sum.iter_mut()
-            .zip(part.per_window())
-            .for_each(|(s, n)| *s += n);
-    }
-    sum
 }
 
 /// `summary.json`: the content of the CSV files but the time series, with objectives and alerts.
@@ -328,16 +267,22 @@ pub fn write_run(
     scenario: &Scenario,
     provenance: &Provenance,
 ) -> io::Result<Vec<&'static str>> {
-    let files: [(&'static str, Vec<u8>); 5] = [
+    let series = series::all(results, scenario);
+    let mut files: Vec<(&'static str, Vec<u8>)> = vec![
         ("summary.csv", summary_csv(results, scenario, provenance)),
         ("replications.csv", replications_csv(results, provenance)),
         (
             "timeseries.csv",
-            timeseries_csv(results, scenario, provenance),
+            timeseries_csv(results, &series, provenance),
         ),
         ("summary.json", summary_json(results, scenario, provenance)),
         ("alerts.json", alerts_json(results, provenance)),
     ];
+    // A run of one window, or of more server classes than colours, has no figure.
+    let figure = series::figure(&series, scenario, provenance);
+    if let Ok(svg) = over_time::svg(&figure) {
+        files.push(("over-time.svg", svg.into_bytes()));
+    }
     for (name, contents) in &files {
         write_whole(&folder.join(name), contents)?;
     }

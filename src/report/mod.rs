@@ -5,6 +5,7 @@
 pub mod files;
 pub mod format;
 pub mod grid;
+pub mod series;
 pub mod table;
 pub mod trace;
 
