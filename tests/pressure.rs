@@ -134,7 +134,7 @@ fn a_bare_fleet_stays_down_after_an_outage_and_an_enveloped_one_recovers() {
             );
         }
         // Long after, the bare one sends more than the server can do, and its queue is full: every poll is too late for its host.
-        for at_s in [200, 300, 398] {
+        for at_s in [200, 240, 278] {
             let (rate, waiting) = second(&outcome, bare, at_s);
             assert!(
                 rate > 2000.0 && waiting > 3900.0,
@@ -257,5 +257,55 @@ fn turns_by_weight_share_a_budget_that_is_too_small() {
             fair.unwrap() > 0.9999,
             "by weight both have the same: {fair:?}"
         );
+    }
+}
+
+// A grace time
+
+#[test]
+fn a_grace_time_bounds_what_the_caller_of_any_loop_waits() {
+    let text = |grace: &str| {
+        format!(
+            r#"
+            [run]
+            horizon = "10s"
+            replications = 1
+            [[server]]
+            name = "s"
+            delay = "1s"
+            [[tenant]]
+            name = "sleeping"
+            arrivals = {{ at_once = {{}} }}
+            duration = "1h"
+            servers = {{ s = 1 }}
+            abort = {{ after = "1s", request = "waits" {grace} }}
+            policy = "deaf"
+            [[tenant]]
+            name = "waiting"
+            arrivals = {{ at_once = {{}} }}
+            duration = "1h"
+            servers = {{ s = 1 }}
+            abort = {{ after = "5500ms", request = "waits" {grace} }}
+            policy = "deaf"
+            [policy.deaf]
+            default = "5s"
+            wait = "checked_after_sleep"
+            "#
+        )
+    };
+    let latency = |grace: &str, tenant: &str| {
+        let scenario = scenario::parse("grace", &text(grace), &[])
+            .unwrap()
+            .scenario;
+        let results = experiment::run(&scenario, &AtomicBool::new(false), |_| {}).unwrap();
+        results
+            .estimate(tenant, "abort_latency_max_ms")
+            .and_then(|e| e.mean)
+    };
+    // Aborted at 1 s, a sleep of 5 s ends 4 s later; aborted at 5.5 s, the poll of 5 s is answered at 7 s.
+    assert_eq!(latency("", "tenant.sleeping"), Some(4000.0));
+    assert_eq!(latency("", "tenant.waiting"), Some(1500.0));
+    for tenant in ["tenant.sleeping", "tenant.waiting"] {
+        assert_eq!(latency(", grace = \"250ms\"", tenant), Some(250.0));
     }
 }

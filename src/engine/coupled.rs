@@ -413,7 +413,7 @@ impl Simulation<'_> {
                 }
             }
             _ => match manner {
-                WaitManner::Interruptible => self.settle_abort(slot, now),
+                WaitManner::Interruptible => return self.settle_abort(slot, now),
                 WaitManner::Sliced(slice) => {
                     let slices = (now - state.since) / slice + 1;
                     let look = state.since.saturating_add(slices.saturating_mul(slice));
@@ -424,6 +424,23 @@ impl Simulation<'_> {
                 WaitManner::CheckedAfterSleep | WaitManner::Ignored => {}
             },
         }
+        if self.slab.tasks[slot as usize].polled()
+            && self.loops[slot as usize].phase != Phase::Cancelling
+        {
+            let graced = now.saturating_add(self.grace(slot));
+            if graced <= self.model.stop && graced < FOREVER {
+                self.push_task_event(slot, graced, Step::Aborts, Kind::Settle);
+            }
+        }
+    }
+
+    /// How long after an abort control returns at the latest.
+    fn grace(&self, slot: u32) -> u64 {
+        let class = self.slab.tasks[slot as usize].class as usize;
+        self.model.tenants[class]
+            .abort
+            .as_ref()
+            .map_or(FOREVER, |a| a.grace)
     }
 
     /// The policy's deadline comes. A poll in flight is waited for.
@@ -462,6 +479,7 @@ impl Simulation<'_> {
             Phase::Sleeping | Phase::Ready | Phase::Queued | Phase::Barred => {
                 self.settle_abort(slot, now);
             }
+            _ if now >= task.abort.saturating_add(self.grace(slot)) => self.settle_abort(slot, now),
             _ => {}
         }
     }

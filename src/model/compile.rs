@@ -140,16 +140,16 @@ fn coupled(model: &Model, tenant: &TenantClass, server: &ServerClass, carrier: &
             .outage
             .as_ref()
             .is_some_and(|o| o.silent || server.reads_late());
-    let waits_for_cancel = tenant
+    let bounded_abort = tenant
         .abort
         .as_ref()
-        .is_some_and(|a| a.then == Then::Cancel && a.cancel_bound > 0);
+        .is_some_and(|a| a.grace < FOREVER || a.then == Then::Cancel && a.cancel_bound > 0);
     model.budget.is_some()
         || host
         || carried
         || pushed
         || lost
-        || waits_for_cancel
+        || bounded_abort
         || server.minimum_gap.is_some()
 }
 
@@ -303,6 +303,7 @@ fn compile_abort(abort: &written::Abort) -> Abort {
             written::Then::Forget => Then::Forget,
         },
         cancel_bound: abort.cancel_bound.map_or(0, |d| d.0),
+        grace: abort.grace.map_or(FOREVER, |d| d.0),
         notices: match abort.notifications {
             written::CancelNotices::None => Notices::None,
             written::CancelNotices::One => Notices::One,

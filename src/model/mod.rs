@@ -168,6 +168,8 @@ pub struct Abort {
     pub then: Then,
     /// How long the caller waits for the answer to `tasks/cancel`.
     pub cancel_bound: u64,
+    /// Control returns so long after the abort at the latest; [`crate::policy::FOREVER`] for no such limit.
+    pub grace: u64,
     /// `notifications/cancelled` that are sent.
     pub notices: Notices,
 }

@@ -570,6 +570,8 @@ record! {
         then: Then = Then::Detach,
         /// With `then = "cancel"`: control returns when `tasks/cancel` is answered, at the latest after this; at once where left out.
         cancel_bound: Option<Duration>,
+        /// Control returns to the caller so long after the abort at the latest, whatever the loop is doing; it ends then. No such limit where left out.
+        grace: Option<Duration>,
         /// `notifications/cancelled` that the host sends.
         notifications: CancelNotices = CancelNotices::None,
     }
