@@ -109,16 +109,20 @@ impl Simulation<'_> {
         }
     }
 
-    /// The service of a poll that is not plain ends at `done`, where the state is read.
+    /// The service of a poll that is not plain ends at `done`, where the state is read: now, where nothing can change until then.
     pub(super) fn read_in_time(&mut self, slot: u32, done: u64) {
         let task = &self.slab.tasks[slot as usize];
-        let (coupled, class) = (task.coupled(), task.server_class as usize);
-        if !coupled && !self.model.servers[class].reads_late() {
-            return self.read_guarded(slot, done);
-        }
+        let (coupled, class) = (task.coupled(), task.class as usize);
+        let late = self.model.servers[task.server_class as usize].reads_late();
         if coupled && done > self.times_out_at(slot) {
             // Whatever the answer will be, it comes too late.
             return self.answer_comes(slot, u64::MAX, Answer::Ended);
+        }
+        let tenant = &self.model.tenants[class];
+        let may_change =
+            coupled && (tenant.input.is_some() || self.model.carriers[tenant.policy].hold > 0);
+        if !late && !may_change {
+            return self.read_guarded(slot, done);
         }
         self.slab.tasks[slot as usize].holds -= 1;
         self.push_task_event(slot, done, Step::Reads, Kind::Served);
