@@ -257,6 +257,9 @@ impl<'m> Simulation<'m> {
                 && let Some(task) = self.slab.tasks.get(coming.slot as usize)
             {
                 prefetch(task);
+                if let Some(state) = self.loops.get(coming.slot as usize) {
+                    prefetch(state);
+                }
             }
             debug_assert!(event.time >= self.now, "time runs backwards: {event:?}");
             self.now = event.time;
