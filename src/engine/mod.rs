@@ -8,6 +8,10 @@
 //! A host's abort and the policy's deadline are known in advance; they are looked at when a wait is chosen and when an answer comes,
 //! and need no events. Everything that a step causes lies at its own instant or later, which the order of keys respects.
 //!
+//! That is the *plain* path of a task (`host`, `server`). Where its server may refuse, lose or forget, the path is *guarded* (`guard`). Where
+//! loops depend on each other, or on something that only the clock can tell, it is *coupled* (`coupled`): timers, answers and aborts are events
+//! as well, and between a timer and a send stand the host's event loop (`fleet`), breakers and budgets (`gate`).
+//!
 //! The engine knows nothing of files, replications or reports.
 
 mod breaker;

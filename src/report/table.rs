@@ -49,8 +49,8 @@ const ROWS: [(&str, &str); 25] = [
 
 /// Further rows, shown where a scenario has what they are about: where some value is above 0.
 const ROWS_UNDER_PRESSURE: [(&str, &str); 18] = [
-    ("tasks_get_refused_429", "… with 429"),
-    ("tasks_get_slow_down", "… with slow_down"),
+    ("tasks_get_refused_429", "tasks/get refused with 429"),
+    ("tasks_get_slow_down", "tasks/get told to slow down"),
     ("tasks_get_timed_out", "tasks/get timed out"),
     ("tasks_get_lost", "tasks/get lost"),
     ("tasks_get_retries", "tasks/get sent again by the transport"),
