@@ -37,6 +37,7 @@
 
 pub mod catalogue;
 pub mod charts;
+pub mod disk;
 pub mod engine;
 pub mod experiment;
 pub mod metrics;

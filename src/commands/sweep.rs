@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use clap::Args;
 use pollpace::charts::trade_off;
+use pollpace::disk::write_whole;
 use pollpace::experiment::grid::{Grid, choose};
-use pollpace::report::{Provenance, files, grid as report};
+use pollpace::report::{Provenance, grid as report};
 use pollpace::scenario;
 
 use super::{DONE, INTERRUPTED, NOT_MET, pool, print, progress, stop_on_interrupt};
@@ -91,12 +92,12 @@ fn sweep(
     }
     if !cells.is_empty() {
         let written = (|| -> anyhow::Result<()> {
-            files::write_whole(
+            write_whole(
                 &out.join("cells.csv"),
                 &report::cells_csv(&cells, &provenance),
             )?;
             let figure = trade_off::svg(&report::figure(grid, &cells, &provenance))?;
-            files::write_whole(&out.join("trade-off.svg"), figure.as_bytes())?;
+            write_whole(&out.join("trade-off.svg"), figure.as_bytes())?;
             Ok(())
         })();
         if !quiet {

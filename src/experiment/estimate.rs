@@ -17,6 +17,14 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Of a metric without a sample.
+    pub const UNDEFINED: Estimate = Estimate {
+        mean: None,
+        lo: None,
+        hi: None,
+        n: 0,
+    };
+
     /// Mean and two-sided interval by Student's t, `confidence` being its level.
     pub fn new(values: &[Option<f64>], confidence: f64) -> Self {
         let defined: Vec<f64> = values.iter().filter_map(|v| *v).collect();

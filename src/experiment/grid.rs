@@ -64,15 +64,7 @@ impl Cell {
     /// A fleet-wide estimate.
     pub fn estimate(&self, metric: &str) -> Estimate {
         let at = crate::catalogue::names().iter().position(|n| n == metric);
-        at.map_or(
-            Estimate {
-                mean: None,
-                lo: None,
-                hi: None,
-                n: 0,
-            },
-            |at| self.fleet[at],
-        )
+        at.map_or(Estimate::UNDEFINED, |at| self.fleet[at])
     }
 
     /// Does every objective hold at the unfavourable end of its interval? Without an objective there is nothing to meet.

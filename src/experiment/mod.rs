@@ -5,6 +5,9 @@
 
 pub mod estimate;
 pub mod grid;
+pub mod plan;
+pub mod store;
+pub mod sweep;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +35,23 @@ pub struct Replication {
     pub fingerprint: u64,
     /// Counts over the whole run.
     pub totals: Totals,
+}
+
+impl Replication {
+    /// What is kept of an outcome.
+    pub fn new(outcome: &Outcome, groups: &[Group], model: &Model) -> Self {
+        let values = |group: &Group| {
+            let (pairs, servers) = (&outcome.pairs, &outcome.servers);
+            let tallies = Tallies::of(*group, pairs, servers, &outcome.tenants, model);
+            summary::values(&tallies, model)
+        };
+        Replication {
+            number: outcome.replication,
+            values: groups.iter().map(values).collect(),
+            fingerprint: outcome.fingerprint,
+            totals: outcome.totals,
+        }
+    }
 }
 
 /// Everything a scenario's runs gave.
@@ -132,14 +152,7 @@ pub fn run(
                 return Err(RunError::Interrupted);
             }
             let outcome = engine::run(&model, number, None, stop)?;
-            let values = groups
-                .iter()
-                .map(|group| {
-                    let (pairs, servers) = (&outcome.pairs, &outcome.servers);
-                    let tallies = Tallies::of(*group, pairs, servers, &outcome.tenants, &model);
-                    summary::values(&tallies, &model)
-                })
-                .collect();
+            let replication = Replication::new(&outcome, &groups, &model);
             if let Ok(mut pooled) = pooled.lock() {
                 let (pairs, servers, tenants) = &mut *pooled;
                 pairs
@@ -156,12 +169,7 @@ pub fn run(
                     .for_each(|(sum, one)| sum.merge(one));
             }
             done(&outcome);
-            Ok(Replication {
-                number,
-                values,
-                fingerprint: outcome.fingerprint,
-                totals: outcome.totals,
-            })
+            Ok(replication)
         })
         .collect();
     let mut replications = Vec::new();
@@ -259,27 +267,47 @@ impl Results {
 
     /// Holds an objective against the estimates. What is undefined meets nothing.
     pub fn judge(&self, objective: &Objective) -> Verdict {
-        let undefined = Estimate {
-            mean: None,
-            lo: None,
-            hi: None,
-            n: 0,
-        };
-        let estimate = self
-            .estimate(&objective.over, &objective.metric)
-            .unwrap_or(undefined);
-        let defined = estimate.n as usize == self.replications.len();
-        let met = defined
-            && estimate.mean.is_some_and(|mean| {
-                objective.max.is_none_or(|max| mean <= max)
-                    && objective.min.is_none_or(|min| mean >= min)
-            });
-        Verdict {
-            objective: objective.clone(),
-            estimate,
-            met,
-        }
+        judge(
+            objective,
+            &self.groups,
+            &self.estimates,
+            self.replications.len(),
+        )
     }
+}
+
+/// Holds an objective against the estimates of these groups. What is undefined in any replication meets nothing.
+pub fn judge(
+    objective: &Objective,
+    groups: &[String],
+    estimates: &[Vec<Estimate>],
+    replications: usize,
+) -> Verdict {
+    let group = groups.iter().position(|name| *name == objective.over);
+    let metric = catalogue::names()
+        .iter()
+        .position(|name| *name == objective.metric);
+    let found = group
+        .zip(metric)
+        .and_then(|(g, m)| Some(*estimates.get(g)?.get(m)?));
+    let estimate = found.unwrap_or(Estimate::UNDEFINED);
+    let defined = replications > 0 && estimate.n as usize == replications;
+    let met = defined
+        && estimate.mean.is_some_and(|mean| {
+            objective.max.is_none_or(|max| mean <= max)
+                && objective.min.is_none_or(|min| mean >= min)
+        });
+    Verdict {
+        objective: objective.clone(),
+        estimate,
+        met,
+    }
+}
+
+/// The names of a scenario's groups, in the order of their results.
+pub fn group_names(scenario: &Scenario) -> Vec<String> {
+    let model = Model::new(scenario);
+    Group::all(&model).iter().map(|g| g.name(&model)).collect()
 }
 
 #[cfg(test)]

@@ -48,6 +48,14 @@ pub enum LoadError {
     /// It was read and is wrong.
     #[error(transparent)]
     Rejected(#[from] Rejected),
+    /// An experiment that does not hang together.
+    #[error("{path}: {wrong}")]
+    Experiment {
+        /// The experiment's file.
+        path: String,
+        /// What is wrong, and what would be right.
+        wrong: String,
+    },
     /// A grid that does not fit its scenario.
     #[error("{path}: {wrong}")]
     Grid {

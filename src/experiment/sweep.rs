@@ -1,0 +1,425 @@
+//! Runs the cells of a plan: what is kept is not run again, and any part of the work can be done anywhere.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use super::plan::{Cell, Plan, WarmUp};
+use super::store::{Seen, Store, Unit, scenario_key};
+use super::{Estimate, Replication, Verdict, judge};
+use crate::catalogue;
+use crate::engine::{self, RunError};
+use crate::metrics::alerts::alerts;
+use crate::metrics::summary::Group;
+use crate::metrics::tally::WINDOW;
+use crate::model::Model;
+use crate::scenario::units::Duration;
+
+/// A part of a plan: cell `n` is in part `n % parts` (from 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// The part, from 1.
+    pub part: usize,
+    /// How many there are.
+    pub parts: usize,
+}
+
+impl Shard {
+    /// The whole plan.
+    pub const WHOLE: Shard = Shard { part: 1, parts: 1 };
+
+    /// Is the cell in this part?
+    pub fn has(self, cell: usize) -> bool {
+        cell % self.parts == self.part - 1
+    }
+}
+
+/// A cell and what came of it.
+#[derive(Clone, Debug)]
+pub struct CellResult {
+    /// The cell's number in the plan.
+    pub number: usize,
+    /// Its replications, by number; fewer than wanted where the sweep was stopped.
+    pub replications: Vec<Replication>,
+    /// Estimates of each group, in the order of [`catalogue::names`].
+    pub estimates: Vec<Vec<Estimate>>,
+    /// How the objectives fare.
+    pub verdicts: Vec<Verdict>,
+    /// What a planner should look at, summed over the replications.
+    pub alerts: Vec<Seen>,
+    /// Are all replications there?
+    pub whole: bool,
+}
+
+/// Why a sweep could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A cell's run failed.
+    #[error("cell {number} ({parameters}): {error}")]
+    Run {
+        /// The cell.
+        number: usize,
+        /// Its values.
+        parameters: String,
+        /// Why.
+        error: RunError,
+    },
+    /// A result could not be kept.
+    #[error("a result could not be kept: {0}")]
+    Keep(#[from] std::io::Error),
+}
+
+/// What happens while a sweep runs.
+pub trait Watch: Sync {
+    /// So many units are to be run from here on.
+    fn plan(&self, units: u64);
+    /// One has been run.
+    fn done(&self);
+}
+
+impl Plan {
+    /// Sets the warm-up of every cell to where MSER-5 cuts a pilot, if the plan says so, and gives it.
+    ///
+    /// # Errors
+    /// The pilot's run failed.
+    pub fn find_warm_up(&mut self, stop: &AtomicBool) -> Result<Option<Duration>, RunError> {
+        if self.experiment.warm_up != WarmUp::Mser5 {
+            return Ok(None);
+        }
+        let mut pilot = self.cells[0].scenario.clone();
+        pilot.run.warm_up = Duration(0);
+        let model = Model::new(&pilot);
+        let outcome = engine::run(&model, 0, None, stop)?;
+        let windows = outcome.pairs.iter().map(|p| &p.windows);
+        let mut sent = vec![0.0; windows.clone().map(Vec::len).max().unwrap_or(0)];
+        for pair in windows {
+            sent.iter_mut()
+                .zip(pair)
+                .for_each(|(sum, n)| *sum += f64::from(*n));
+        }
+        let cut = Duration(mser5(&sent) as u64 * WINDOW);
+        for cell in &mut self.cells {
+            cell.scenario.run.warm_up = cut;
+            cell.overrides.push(format!("run.warm_up={cut}"));
+        }
+        Ok(Some(cut))
+    }
+
+    /// Runs what is missing of a part of the plan. What `stop` leaves unfinished is missing still.
+    ///
+    /// # Errors
+    /// The first cell that failed; what was finished before is kept.
+    pub fn run(
+        &self,
+        shard: Shard,
+        store: &Store,
+        stop: &AtomicBool,
+        watch: &impl Watch,
+    ) -> Result<Vec<CellResult>, SweepError> {
+        let cells: Vec<&Cell> = self.cells.iter().filter(|c| shard.has(c.number)).collect();
+        let mut wanted: Vec<u32> = cells
+            .iter()
+            .map(|c| self.replications_at_first(c))
+            .collect();
+        loop {
+            self.complete(&cells, &wanted, store, stop, watch)?;
+            let results: Vec<CellResult> = cells
+                .iter()
+                .zip(&wanted)
+                .map(|(cell, n)| self.result(cell, *n, store))
+                .collect();
+            let more: Vec<u32> = results
+                .iter()
+                .zip(&wanted)
+                .map(|(result, n)| self.replications_wanted(result, *n))
+                .collect();
+            if more == wanted || stop.load(Ordering::Relaxed) {
+                return Ok(results);
+            }
+            wanted = more;
+        }
+    }
+
+    /// What is kept of all cells, run or not.
+    pub fn results(&self, store: &Store) -> Vec<CellResult> {
+        let result = |cell: &Cell| {
+            let mut n = self.replications_at_first(cell);
+            loop {
+                let result = self.result(cell, n, store);
+                let more = self.replications_wanted(&result, n);
+                if more == n || !result.whole {
+                    return result;
+                }
+                n = more;
+            }
+        };
+        self.cells.iter().map(result).collect()
+    }
+
+    /// Units that are missing of a part, and all of it, with the replications known at first.
+    pub fn missing(&self, shard: Shard, store: &Store) -> (u64, u64) {
+        let (mut missing, mut all) = (0, 0);
+        for cell in self.cells.iter().filter(|c| shard.has(c.number)) {
+            let key = scenario_key(&cell.scenario);
+            let n = self.replications_at_first(cell);
+            all += u64::from(n);
+            missing += (0..n).filter(|r| store.find(key, *r).is_none()).count() as u64;
+        }
+        (missing, all)
+    }
+
+    fn replications_at_first(&self, cell: &Cell) -> u32 {
+        match &self.experiment.precision {
+            Some(precision) => precision.min.0,
+            None => cell.scenario.run.replications.0,
+        }
+    }
+
+    /// Replications that a cell with `n` of them needs for the precision asked of it: at most twice as many at a time.
+    fn replications_wanted(&self, result: &CellResult, n: u32) -> u32 {
+        let Some(precision) = &self.experiment.precision else {
+            return n;
+        };
+        let names = catalogue::names();
+        let ratio = |metric: &String| {
+            let at = names.iter().position(|name| name == metric)?;
+            let e = result.estimates[0][at];
+            let half = e.hi? - e.mean?;
+            let allowed = precision.relative_half_width.0 * e.mean?.abs();
+            Some(half / allowed)
+        };
+        let worst = precision
+            .metrics
+            .iter()
+            .filter_map(ratio)
+            .fold(0.0, f64::max);
+        if worst <= 1.0 || !result.whole {
+            return n;
+        }
+        let needed = (f64::from(n) * worst * worst)
+            .ceil()
+            .min(f64::from(n) * 2.0);
+        (needed as u32).max(n + 1).min(precision.max.0.max(n))
+    }
+
+    /// Runs the units that are missing.
+    fn complete(
+        &self,
+        cells: &[&Cell],
+        wanted: &[u32],
+        store: &Store,
+        stop: &AtomicBool,
+        watch: &impl Watch,
+    ) -> Result<(), SweepError> {
+        let compiled: Vec<(u64, Model)> = cells
+            .iter()
+            .map(|cell| (scenario_key(&cell.scenario), Model::new(&cell.scenario)))
+            .collect();
+        let units: Vec<(usize, u32)> = (0..cells.len())
+            .flat_map(|c| (0..wanted[c]).map(move |r| (c, r)))
+            .filter(|(c, r)| store.find(compiled[*c].0, *r).is_none())
+            .collect();
+        watch.plan(units.len() as u64);
+        let failed: Mutex<Option<(usize, SweepError)>> = Mutex::new(None);
+        units.par_iter().for_each(|(c, replication)| {
+            let gone_wrong = || failed.lock().is_ok_and(|f| f.is_some());
+            if stop.load(Ordering::Relaxed) || gone_wrong() {
+                return;
+            }
+            let (key, model) = &compiled[*c];
+            let kept = run_unit(model, *replication, stop)
+                .map_err(|error| SweepError::Run {
+                    number: cells[*c].number,
+                    parameters: cells[*c].in_words(),
+                    error,
+                })
+                .and_then(|(replication, seen)| {
+                    Ok(store.keep(*key, &Unit::new(*key, &replication, &seen))?)
+                });
+            match kept {
+                Ok(()) => watch.done(),
+                Err(SweepError::Run {
+                    error: RunError::Interrupted,
+                    ..
+                }) => {}
+                Err(error) => {
+                    if let Ok(mut failed) = failed.lock()
+                        && failed.as_ref().is_none_or(|(first, _)| c < first)
+                    {
+                        *failed = Some((*c, error));
+                    }
+                }
+            }
+        });
+        let failed = failed
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        failed.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// What is kept of a cell, of which `n` replications are wanted.
+    fn result(&self, cell: &Cell, n: u32, store: &Store) -> CellResult {
+        let key = scenario_key(&cell.scenario);
+        let units: Vec<Unit> = (0..n).map_while(|r| store.find(key, r)).collect();
+        let replications: Vec<Replication> = units.iter().map(Unit::replication).collect();
+        let groups = replications.first().map_or(0, |r| r.values.len());
+        let confidence = self.base.run.confidence.0;
+        let estimates = super::estimates(&replications, groups, confidence);
+        let names = super::group_names(&cell.scenario);
+        let verdicts = cell
+            .scenario
+            .objective
+            .iter()
+            .map(|o| judge(o, &names, &estimates, replications.len()))
+            .collect();
+        CellResult {
+            number: cell.number,
+            whole: units.len() == n as usize,
+            alerts: sum_alerts(&units),
+            replications,
+            estimates,
+            verdicts,
+        }
+    }
+}
+
+impl Cell {
+    /// Its values in words: `floor 500ms, ceiling 2s`.
+    pub fn in_words(&self) -> String {
+        let words: Vec<String> = self
+            .parameters
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        words.join(", ")
+    }
+}
+
+impl CellResult {
+    /// A fleet-wide estimate.
+    pub fn estimate(&self, metric: &str) -> Estimate {
+        let at = catalogue::names().iter().position(|name| name == metric);
+        let found = at.and_then(|at| Some(*self.estimates.first()?.get(at)?));
+        found.unwrap_or(Estimate::UNDEFINED)
+    }
+
+    /// Does every objective hold at the unfavourable end of its interval? Without an objective there is nothing to meet.
+    pub fn feasible(&self) -> bool {
+        self.whole && !self.verdicts.is_empty() && self.missed().is_empty()
+    }
+
+    /// The numbers, from 1, of the objectives that do not hold there.
+    pub fn missed(&self) -> Vec<usize> {
+        let numbered = self.verdicts.iter().zip(1..);
+        numbered
+            .filter(|(v, _)| !v.holds_at_the_bound())
+            .map(|(_, i)| i)
+            .collect()
+    }
+}
+
+/// Runs one replication, and gives what is kept of it.
+fn run_unit(
+    model: &Model,
+    number: u32,
+    stop: &AtomicBool,
+) -> Result<(Replication, Vec<crate::metrics::alerts::Alert>), RunError> {
+    let outcome = engine::run(model, number, None, stop)?;
+    let replication = Replication::new(&outcome, &Group::all(model), model);
+    // Objectives are asked when the results are read: they are no part of a unit.
+    let limits = vec![None; outcome.pairs.len()];
+    let seen = alerts(
+        &outcome.pairs,
+        &outcome.servers,
+        &outcome.tenants,
+        1,
+        model,
+        &limits,
+    );
+    Ok((replication, seen))
+}
+
+/// Alerts of one kind and place, summed over units.
+fn sum_alerts(units: &[Unit]) -> Vec<Seen> {
+    let mut sums: Vec<Seen> = Vec::new();
+    for seen in units.iter().flat_map(|u| &u.alerts) {
+        let same = |s: &&mut Seen| {
+            (&s.alert, &s.tenant, &s.server) == (&seen.alert, &seen.tenant, &seen.server)
+        };
+        match sums.iter_mut().find(same) {
+            Some(sum) => {
+                sum.count += seen.count;
+                // The least hint is the worst, of all others the greatest value.
+                let worse = if sum.worst_is.starts_with("least") {
+                    f64::min
+                } else {
+                    f64::max
+                };
+                sum.worst = match (sum.worst, seen.worst) {
+                    (Some(a), Some(b)) => Some(worse(a, b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            None => sums.push(seen.clone()),
+        }
+    }
+    sums
+}
+
+/// How many values at the start MSER-5 cuts: means of five are taken, and those before the cut left out that make the standard error of the mean
+/// of the rest least (White 1997). At most half of the values are cut.
+fn mser5(values: &[f64]) -> usize {
+    let means: Vec<f64> = values
+        .chunks_exact(5)
+        .map(|five| five.iter().sum::<f64>() / 5.0)
+        .collect();
+    let n = means.len();
+    let (mut sum, mut squares) = (0.0, 0.0);
+    let mut best = (f64::INFINITY, 0);
+    // From the end, so that each suffix costs one step.
+    for cut in (0..n).rev() {
+        sum += means[cut];
+        squares += means[cut] * means[cut];
+        let rest = (n - cut) as f64;
+        let error = (squares - sum * sum / rest).max(0.0) / (rest * rest);
+        if cut <= n / 2 && error <= best.0 {
+            best = (error, cut);
+        }
+    }
+    best.1 * 5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mser5_cuts_a_ramp_and_leaves_what_is_steady() {
+        let ramp = |t: usize| {
+            if t < 100 {
+                t as f64
+            } else {
+                100.0 + (t % 7) as f64
+            }
+        };
+        let values: Vec<f64> = (0..600).map(ramp).collect();
+        let cut = mser5(&values);
+        assert!((85..=110).contains(&cut), "{cut}");
+        let steady: Vec<f64> = (0..600).map(|t| (t % 5) as f64).collect();
+        assert_eq!(mser5(&steady), 0);
+        assert_eq!(mser5(&[1.0, 2.0]), 0, "too few to say");
+    }
+
+    #[test]
+    fn parts_have_every_cell_once() {
+        for parts in 1..8 {
+            for cell in 0..20 {
+                let of = (1..=parts)
+                    .filter(|part| Shard { part: *part, parts }.has(cell))
+                    .count();
+                assert_eq!(of, 1);
+            }
+        }
+    }
+}
