@@ -24,6 +24,7 @@ use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pollpace::engine::RunError;
+use pollpace::experiment::sweep::SweepError;
 use pollpace::scenario::{self, LoadError, Loaded, Rejected, Scenario};
 
 /// Done.
@@ -60,8 +61,10 @@ enum Command {
     Trace(trace::TraceArgs),
     /// Validate a scenario and print it as understood, with all defaults
     Check(check::CheckArgs),
-    /// Run a grid of floors and ceilings and recommend a pair
+    /// Run the cells of an experiment and recommend one
     Sweep(sweep::SweepArgs),
+    /// Put parts of a sweep together
+    Merge(sweep::MergeArgs),
     /// Print the JSON Schema of scenario files
     Schema,
     /// Print a completion script for a shell
@@ -118,6 +121,7 @@ pub fn main() -> ExitCode {
         Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Sweep(args)) => sweep::run(&args),
+        Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Schema) => schema(),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
@@ -157,6 +161,10 @@ fn code_of(error: &anyhow::Error) -> u8 {
         return INTERRUPTED;
     }
     let wrong_input = error.chain().any(|cause| {
+        let cause = match cause.downcast_ref() {
+            Some(SweepError::Run { error, .. }) => &**error as &(dyn std::error::Error + 'static),
+            _ => cause,
+        };
         cause.is::<Rejected>()
             || cause.is::<Wrong>()
             || cause.is::<LoadError>()

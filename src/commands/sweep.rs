@@ -1,25 +1,37 @@
-//! `pollpace sweep`, and the main job: a grid of floors and ceilings, a recommendation, a figure.
+//! `pollpace sweep`, `pollpace merge`, and the main job: the cells of a plan, tables, a recommendation, a figure.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::{env, fs};
 
 use anyhow::Context;
 use clap::Args;
+use indicatif::ProgressBar;
 use pollpace::charts::trade_off;
 use pollpace::disk::write_whole;
-use pollpace::experiment::grid::{Grid, choose};
-use pollpace::report::{Provenance, grid as report};
-use pollpace::scenario;
+use pollpace::experiment::choose::choose;
+use pollpace::experiment::plan::{Experiment, Plan};
+use pollpace::experiment::store::{Store, VERSION};
+use pollpace::experiment::sweep::{CellResult, Shard, Watch};
+use pollpace::report::{Provenance, sweep as report};
+use pollpace::scenario::{self, LoadError, Scenario};
+use serde::{Deserialize, Serialize};
 
-use super::{DONE, INTERRUPTED, NOT_MET, pool, print, progress, stop_on_interrupt};
+use super::{DONE, INTERRUPTED, NOT_MET, Wrong, pool, print, progress, stop_on_interrupt};
 
 #[derive(Args)]
 pub struct SweepArgs {
-    /// The grid file; experiments/floor-and-ceiling.toml is one to start from
+    /// The experiment file; experiments/floor-and-ceiling.toml is one to start from
     file: PathBuf,
-    /// Write cells.csv and trade-off.svg into this folder
+    /// Keep results in this folder: what is there already is not run again
     #[arg(long, value_name = "DIR", default_value = "output")]
     out: PathBuf,
+    /// Show the cells and what is still to be run, and run nothing
+    #[arg(long)]
+    list: bool,
+    /// Run one part of the cells: 2/7 is the second of seven. With /7 the part comes from SLURM_ARRAY_TASK_ID (from 1) or JOB_COMPLETION_INDEX (from 0)
+    #[arg(long, value_name = "I/N")]
+    shard: Option<String>,
     /// Threads to use; all cores where left out (the results are the same)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -28,33 +40,127 @@ pub struct SweepArgs {
     quiet: bool,
 }
 
+#[derive(Args)]
+pub struct MergeArgs {
+    /// Folders of parts of one sweep
+    #[arg(required = true)]
+    parts: Vec<PathBuf>,
+    /// Put everything together in this folder
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What a folder of results is of: enough to make its plan again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    version: String,
+    name: String,
+    experiment: String,
+    scenario: String,
+}
+
+impl Kept {
+    const FILE: &str = "plan.json";
+
+    fn new(name: &str, experiment: &str, scenario: &Scenario) -> Self {
+        Kept {
+            version: VERSION.into(),
+            name: name.into(),
+            experiment: experiment.into(),
+            scenario: scenario.to_toml(),
+        }
+    }
+
+    fn read(folder: &Path) -> anyhow::Result<Self> {
+        let file = folder.join(Self::FILE);
+        let text = fs::read(&file).map_err(|e| {
+            Wrong(format!(
+                "{} holds no sweep: cannot read {}: {e}",
+                folder.display(),
+                Self::FILE
+            ))
+        })?;
+        let kept: Kept = serde_json::from_slice(&text)
+            .map_err(|e| Wrong(format!("{} is damaged: {e}", file.display())))?;
+        if kept.version != VERSION {
+            return Err(Wrong(format!(
+                "{} was made by version {}, and this is {VERSION}: results of two versions are not mixed; run the sweep again into another folder",
+                folder.display(),
+                kept.version
+            ))
+            .into());
+        }
+        Ok(kept)
+    }
+
+    fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        write_whole(&folder.join(Self::FILE), &text).context("the plan could not be kept")
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let experiment: Experiment = scenario::read(&self.name, &self.experiment)?;
+        let load = |overrides: &[String]| {
+            Ok(scenario::parse(&self.name, &self.scenario, overrides)?.scenario)
+        };
+        Ok(Plan::new(&self.name, experiment, load)?)
+    }
+}
+
 pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
-    let grid = Grid::load(&args.file)?;
     let name = args
         .file
         .file_name()
         .map_or_else(String::new, |n| n.to_string_lossy().into());
-    sweep(&grid, &name, &args.out, args.threads, args.quiet)
+    let shown = args.file.display().to_string();
+    let text = fs::read_to_string(&args.file).map_err(|error| LoadError::Io {
+        path: shown.clone(),
+        error,
+    })?;
+    let experiment: Experiment = scenario::read(&shown, &text)?;
+    let path = args
+        .file
+        .parent()
+        .unwrap_or(Path::new(""))
+        .join(&experiment.scenario);
+    let mut warnings = String::new();
+    let bare = {
+        let loaded = scenario::load(&path, &[])?;
+        warnings.push_str(&loaded.warnings);
+        loaded.scenario
+    };
+    let plan = Plan::new(&shown, experiment, |overrides| {
+        scenario::load(&path, overrides).map(|l| l.scenario)
+    })?;
+    if !warnings.is_empty() && !args.quiet {
+        tell!("{}\n", warnings.trim_end());
+    }
+    let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
+    if args.list {
+        return list(&plan, shard, &Store::new(&args.out));
+    }
+    let kept = Kept::new(&name, &text, &bare);
+    sweep(plan, &kept, shard, &args.out, args.threads, args.quiet)
 }
 
-const EMBEDDED_GRID: &str = include_str!("../../experiments/floor-and-ceiling.toml");
+const EMBEDDED_EXPERIMENT: &str = include_str!("../../experiments/floor-and-ceiling.toml");
 const EMBEDDED_SCENARIO: &str = include_str!("../../models/mixed-fleet.toml");
 
-/// The grid and the scenario that the program brings along.
+/// The experiment and the scenario that the program brings along.
 pub fn main_job() -> anyhow::Result<u8> {
-    let file = scenario::read("floor-and-ceiling.toml (embedded)", EMBEDDED_GRID)?;
+    let name = "floor-and-ceiling.toml (embedded)";
+    let experiment = scenario::read(name, EMBEDDED_EXPERIMENT)?;
     let load = |overrides: &[String]| {
         let loaded = scenario::parse("mixed-fleet.toml (embedded)", EMBEDDED_SCENARIO, overrides)?;
         Ok(loaded.scenario)
     };
-    let grid = Grid::new("floor-and-ceiling.toml (embedded)", file, load)?;
-    let code = sweep(
-        &grid,
-        "floor-and-ceiling.toml",
-        Path::new("output"),
-        None,
-        false,
-    )?;
+    let kept = Kept::new("floor-and-ceiling.toml", EMBEDDED_EXPERIMENT, &load(&[])?);
+    let plan = Plan::new(name, experiment, load)?;
+    let code = sweep(plan, &kept, Shard::WHOLE, Path::new("output"), None, false)?;
     if code != INTERRUPTED {
         print(NEXT.as_bytes())?;
     }
@@ -70,47 +176,190 @@ What to try next
   describe a fleet of yours         copy models/mixed-fleet.toml; pollpace check FILE shows it with all defaults
 ";
 
+/// Puts the parts of a sweep together.
+pub fn merge(args: &MergeArgs) -> anyhow::Result<u8> {
+    let kept = Kept::read(&args.parts[0])?;
+    for part in &args.parts[1..] {
+        if Kept::read(part)? != kept {
+            return Err(Wrong(format!(
+                "{} and {} are of different sweeps: give the folders of one experiment and scenario",
+                args.parts[0].display(),
+                part.display()
+            ))
+            .into());
+        }
+    }
+    if args.out.join(Kept::FILE).exists() && Kept::read(&args.out)? != kept {
+        return Err(Wrong(format!(
+            "{} holds another sweep: name another folder",
+            args.out.display()
+        ))
+        .into());
+    }
+    let mut plan = kept.plan()?;
+    let stop = stop_on_interrupt()?;
+    plan.find_warm_up(&stop)?;
+    let store = Store::new(&args.out);
+    for part in &args.parts {
+        // A part may have nothing to run.
+        if part.join("units").exists() {
+            store
+                .take_over(part)
+                .with_context(|| format!("cannot take over {}", part.display()))?;
+        }
+    }
+    kept.write(&args.out)?;
+    let cells = plan.results(&store);
+    finish(&plan, &kept, &cells, &args.out, args.quiet)
+}
+
+/// `2/7`, or `/7` where the environment says which part.
+fn shard(text: &str) -> Result<Shard, Wrong> {
+    let wrong = |why: &str| Wrong(format!("--shard {text}: {why}; write it as in --shard 2/7"));
+    let (part, parts) = text
+        .split_once('/')
+        .ok_or_else(|| wrong("there is no slash"))?;
+    let parts: usize = parts
+        .trim()
+        .parse()
+        .map_err(|_| wrong("the number of parts is a whole number"))?;
+    let from_environment = |name: &str| {
+        env::var(name)
+            .ok()
+            .and_then(|v| v.trim().parse::<usize>().ok())
+    };
+    let part = match part.trim() {
+        "" => from_environment("SLURM_ARRAY_TASK_ID")
+            .or_else(|| from_environment("JOB_COMPLETION_INDEX").map(|i| i + 1))
+            .ok_or_else(|| {
+                wrong("neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX says which part")
+            })?,
+        part => part
+            .parse()
+            .map_err(|_| wrong("the part is a whole number"))?,
+    };
+    if part == 0 || part > parts {
+        return Err(wrong("the part is from 1 to the number of parts"));
+    }
+    Ok(Shard { part, parts })
+}
+
+/// The cells, and what is still to be run.
+fn list(plan: &Plan, shard: Shard, store: &Store) -> anyhow::Result<u8> {
+    let mut out = String::new();
+    for cell in plan.cells.iter().filter(|c| shard.has(c.number)) {
+        out.push_str(&format!("{}  {}\n", cell.number, cell.in_words()));
+    }
+    let (missing, all) = plan.missing(shard, store);
+    let at_least = if plan.experiment.precision.is_some() {
+        " at least"
+    } else {
+        ""
+    };
+    out.push_str(&format!(
+        "{missing} of {all} replications{at_least} are still to be run\n"
+    ));
+    print(out.as_bytes())?;
+    Ok(DONE)
+}
+
+struct Bar(ProgressBar);
+
+impl Watch for Bar {
+    fn plan(&self, units: u64) {
+        self.0.inc_length(units);
+    }
+    fn done(&self) {
+        self.0.inc(1);
+    }
+}
+
 fn sweep(
-    grid: &Grid,
-    name: &str,
+    mut plan: Plan,
+    kept: &Kept,
+    shard: Shard,
     out: &Path,
     threads: Option<u16>,
     quiet: bool,
 ) -> anyhow::Result<u8> {
-    let provenance = Provenance::new(name, &[], &grid.base);
     let stop = stop_on_interrupt()?;
-    let bar = progress(grid.replications(), "replications", quiet);
-    let cells = pool(threads)?.install(|| grid.run(&stop, |_| bar.inc(1)));
-    bar.finish_and_clear();
-    let cells = cells?;
-    let interrupted = stop.load(Ordering::Relaxed);
-    if interrupted {
+    if out.join(Kept::FILE).exists() && Kept::read(out).ok().as_ref() != Some(kept) && !quiet {
         tell!(
-            "interrupted after {} whole cells; what is finished is kept",
-            cells.len()
+            "{} held results of another sweep or version: they stay there, and are not used",
+            out.display()
         );
     }
-    if !cells.is_empty() {
-        let written = (|| -> anyhow::Result<()> {
-            write_whole(
-                &out.join("cells.csv"),
-                &report::cells_csv(&cells, &provenance),
-            )?;
-            let figure = trade_off::svg(&report::figure(grid, &cells, &provenance))?;
-            write_whole(&out.join("trade-off.svg"), figure.as_bytes())?;
-            Ok(())
-        })();
-        if !quiet {
-            print(report::text(grid, &cells, interrupted, &provenance).as_bytes())?;
-        }
-        written.context("the results could not be kept")?;
-        if !quiet {
-            tell!("wrote cells.csv and trade-off.svg in {}", out.display());
-        }
+    // Before the work, so that a folder that cannot be written is told at once.
+    kept.write(out)?;
+    if let Some(cut) = plan.find_warm_up(&stop)?
+        && !quiet
+    {
+        tell!("MSER-5 on a pilot: observation starts at {cut}");
     }
+    let store = Store::new(out);
+    let (missing, all) = plan.missing(shard, &store);
+    if missing < all && !quiet {
+        tell!("{} of {all} replications are there already", all - missing);
+    }
+    let bar = Bar(progress(0, "replications", quiet));
+    let cells = pool(threads)?.install(|| plan.run(shard, &store, &stop, &bar));
+    bar.0.finish_and_clear();
+    let cells = cells?;
+    if stop.load(Ordering::Relaxed) {
+        tell!("interrupted; what is finished is kept, and the same command goes on with the rest");
+        return Ok(INTERRUPTED);
+    }
+    if shard != Shard::WHOLE {
+        if !quiet {
+            let Shard { part, parts } = shard;
+            tell!(
+                "part {part} of {parts} is in {}: put them together with pollpace merge DIR… --out DIR",
+                out.display()
+            );
+        }
+        return Ok(DONE);
+    }
+    finish(&plan, kept, &cells, out, quiet)
+}
+
+/// Writes the tables and the figure, and shows the recommendation.
+fn finish(
+    plan: &Plan,
+    kept: &Kept,
+    cells: &[CellResult],
+    out: &Path,
+    quiet: bool,
+) -> anyhow::Result<u8> {
+    let provenance = Provenance::new(&kept.name, &[], &plan.base);
+    let written = (|| -> anyhow::Result<Vec<&str>> {
+        let mut names = vec!["cells.csv", "results.csv"];
+        write_whole(
+            &out.join("cells.csv"),
+            &report::cells_csv(plan, cells, &provenance),
+        )?;
+        write_whole(
+            &out.join("results.csv"),
+            &report::results_csv(plan, cells, &provenance),
+        )?;
+        if let Some(grid) = report::Grid::of(plan)
+            && let Ok(figure) = trade_off::svg(&report::figure(plan, &grid, cells, &provenance))
+        {
+            write_whole(&out.join("trade-off.svg"), figure.as_bytes())?;
+            names.push("trade-off.svg");
+        }
+        Ok(names)
+    })();
+    if !quiet {
+        print(report::text(plan, cells, &provenance).as_bytes())?;
+    }
+    let names = written.context("the results could not be kept")?;
+    if !quiet {
+        tell!("wrote {} in {}", names.join(", "), out.display());
+    }
+    let whole = cells.iter().all(|cell| cell.whole);
     Ok(match () {
-        () if interrupted => INTERRUPTED,
-        () if grid.base.objective.is_empty() || choose(&cells).is_some() => DONE,
+        () if plan.base.objective.is_empty() && whole => DONE,
+        () if whole && choose(cells).is_some() => DONE,
         () => NOT_MET,
     })
 }

@@ -3,8 +3,8 @@
 //! A replication is a pure function of (model, number), so they run on any number of threads and in any order with the
 //! same bytes: values are kept by number, and pooled tallies are sums of integers.
 
+pub mod choose;
 pub mod estimate;
-pub mod grid;
 pub mod plan;
 pub mod store;
 pub mod sweep;

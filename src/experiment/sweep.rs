@@ -63,7 +63,7 @@ pub enum SweepError {
         /// Its values.
         parameters: String,
         /// Why.
-        error: RunError,
+        error: Box<RunError>,
     },
     /// A result could not be kept.
     #[error("a result could not be kept: {0}")]
@@ -232,17 +232,14 @@ impl Plan {
                 .map_err(|error| SweepError::Run {
                     number: cells[*c].number,
                     parameters: cells[*c].in_words(),
-                    error,
+                    error: Box::new(error),
                 })
                 .and_then(|(replication, seen)| {
                     Ok(store.keep(*key, &Unit::new(*key, &replication, &seen))?)
                 });
             match kept {
                 Ok(()) => watch.done(),
-                Err(SweepError::Run {
-                    error: RunError::Interrupted,
-                    ..
-                }) => {}
+                Err(SweepError::Run { error, .. }) if *error == RunError::Interrupted => {}
                 Err(error) => {
                     if let Ok(mut failed) = failed.lock()
                         && failed.as_ref().is_none_or(|(first, _)| c < first)
@@ -340,31 +337,34 @@ fn run_unit(
     Ok((replication, seen))
 }
 
-/// Alerts of one kind and place, summed over units.
+/// Alerts of one kind and place, summed over units. That a rate still rises is chance where it does in few of them.
 fn sum_alerts(units: &[Unit]) -> Vec<Seen> {
-    let mut sums: Vec<Seen> = Vec::new();
+    let mut sums: Vec<(Seen, usize)> = Vec::new();
     for seen in units.iter().flat_map(|u| &u.alerts) {
-        let same = |s: &&mut Seen| {
+        let same = |s: &Seen| {
             (&s.alert, &s.tenant, &s.server) == (&seen.alert, &seen.tenant, &seen.server)
         };
-        match sums.iter_mut().find(same) {
-            Some(sum) => {
+        match sums.iter_mut().find(|(sum, _)| same(sum)) {
+            Some((sum, times)) => {
+                *times += 1;
                 sum.count += seen.count;
                 // The least hint is the worst, of all others the greatest value.
-                let worse = if sum.worst_is.starts_with("least") {
-                    f64::min
-                } else {
-                    f64::max
-                };
+                let least = sum.worst_is.starts_with("least");
+                let worse = if least { f64::min } else { f64::max };
                 sum.worst = match (sum.worst, seen.worst) {
                     (Some(a), Some(b)) => Some(worse(a, b)),
                     (a, b) => a.or(b),
                 };
             }
-            None => sums.push(seen.clone()),
+            None => sums.push((seen.clone(), 1)),
         }
     }
-    sums
+    let counts =
+        |(sum, times): &(Seen, usize)| sum.alert != "rate_still_rising" || 2 * times > units.len();
+    sums.into_iter()
+        .filter(counts)
+        .map(|(sum, _)| sum)
+        .collect()
 }
 
 /// How many values at the start MSER-5 cuts: means of five are taken, and those before the cut left out that make the standard error of the mean

@@ -4,8 +4,8 @@
 
 pub mod files;
 pub mod format;
-pub mod grid;
 pub mod series;
+pub mod sweep;
 pub mod table;
 pub mod trace;
 

@@ -56,14 +56,6 @@ pub enum LoadError {
         /// What is wrong, and what would be right.
         wrong: String,
     },
-    /// A grid that does not fit its scenario.
-    #[error("{path}: {wrong}")]
-    Grid {
-        /// The grid's file.
-        path: String,
-        /// What is wrong, and what would be right.
-        wrong: String,
-    },
 }
 
 /// Reads a scenario file and lays `overrides` (`path=value`) on top.

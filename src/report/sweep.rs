@@ -1,0 +1,419 @@
+//! A sweep: tables, CSV, figure, recommendation.
+
+use std::fmt::Write;
+
+use super::table::{align_numbers, objectives, plain_table};
+use super::{Provenance, format};
+use crate::catalogue;
+use crate::charts::trade_off::{Line, Point, TradeOff};
+use crate::experiment::Estimate;
+use crate::experiment::choose::{choose, obstacles};
+use crate::experiment::plan::{Cell, Plan};
+use crate::experiment::store::{Seen, scenario_key};
+use crate::experiment::sweep::CellResult;
+use crate::scenario::units::Duration;
+
+/// The metric on the latency axis.
+const LATENCY: &str = "completion_latency_p99_ms";
+const RATE: &str = "tasks_get_rate_mean_per_s";
+/// A list of more cells than this is cut.
+const LISTED: usize = 40;
+
+/// `cells.csv`: a row per cell, its parameters, then three columns per metric of the fleet (mean, `_lo`, `_hi`).
+pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
+    let names = catalogue::names();
+    let chosen = choose(cells).map(|c| c.number);
+    let mut head: Vec<String> = vec!["cell".into()];
+    head.extend(plan.parameters().into_iter().map(String::from));
+    head.extend(["feasible", "chosen"].map(String::from));
+    head.extend(
+        names
+            .iter()
+            .flat_map(|n| [n.clone(), format!("{n}_lo"), format!("{n}_hi")]),
+    );
+    head.extend(PROVENANCE.map(String::from));
+    let rows = cells.iter().map(|cell| {
+        let made = &plan.cells[cell.number];
+        let mut row = vec![cell.number.to_string()];
+        row.extend(made.parameters.iter().map(|(_, value)| value.clone()));
+        row.push(cell.feasible().to_string());
+        row.push((chosen == Some(cell.number)).to_string());
+        let empty = vec![Estimate::UNDEFINED; names.len()];
+        let fleet = cell.estimates.first().unwrap_or(&empty);
+        row.extend(
+            fleet
+                .iter()
+                .flat_map(|e| [number(e.mean), number(e.lo), number(e.hi)]),
+        );
+        row.extend(repeat_with(made, cell, provenance));
+        row
+    });
+    csv(std::iter::once(head).chain(rows))
+}
+
+/// `results.csv`: a row per cell, replication, group and metric.
+pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
+    let names = catalogue::names();
+    let mut head: Vec<String> = vec!["cell".into()];
+    head.extend(plan.parameters().into_iter().map(String::from));
+    head.extend(["replication", "group", "metric", "value", "fingerprint"].map(String::from));
+    head.extend(PROVENANCE.map(String::from));
+    let mut rows = vec![head];
+    for cell in cells {
+        let made = &plan.cells[cell.number];
+        let groups = crate::experiment::group_names(&made.scenario);
+        let tail: Vec<String> = repeat_with(made, cell, provenance).collect();
+        for replication in &cell.replications {
+            for (group, values) in groups.iter().zip(&replication.values) {
+                for (name, value) in names.iter().zip(values) {
+                    let mut row = vec![cell.number.to_string()];
+                    row.extend(made.parameters.iter().map(|(_, value)| value.clone()));
+                    row.extend([
+                        replication.number.to_string(),
+                        group.clone(),
+                        name.clone(),
+                        number(value.filter(|x| x.is_finite())),
+                        format!("{:016x}", replication.fingerprint),
+                    ]);
+                    row.extend(tail.iter().cloned());
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    csv(rows.into_iter())
+}
+
+/// What is needed to repeat a row.
+const PROVENANCE: [&str; 5] = [
+    "experiment",
+    "replications",
+    "seed",
+    "scenario_hash",
+    "version",
+];
+
+fn repeat_with(
+    made: &Cell,
+    cell: &CellResult,
+    provenance: &Provenance,
+) -> impl Iterator<Item = String> {
+    [
+        provenance.scenario.clone(),
+        cell.replications.len().to_string(),
+        made.scenario.run.seed.to_string(),
+        format!("{:016x}", scenario_key(&made.scenario)),
+        provenance.version.clone(),
+    ]
+    .into_iter()
+}
+
+fn number(x: Option<f64>) -> String {
+    x.map_or(String::new(), |x| x.to_string())
+}
+
+fn csv(rows: impl Iterator<Item = Vec<String>>) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(&row).expect("writing to memory");
+    }
+    writer.into_inner().expect("writing to memory")
+}
+
+/// The floors and ceilings of a plan whose cells are pairs of them, ascending.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// The path of the policy in the scenario, such as `policy.envelope`.
+    pub policy: String,
+    /// The floors.
+    pub floors: Vec<Duration>,
+    /// The ceilings.
+    pub ceilings: Vec<Duration>,
+}
+
+impl Grid {
+    /// The grid of a plan; `None` where something else is varied.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let axes = &plan.experiment.axis;
+        let path = |name: &str| {
+            let axis = axes.iter().find(|a| a.name == name)?;
+            axis.path
+                .as_ref()?
+                .strip_suffix(&format!(".{name}"))
+                .map(String::from)
+        };
+        let policy = path("floor").filter(|p| Some(p) == path("ceiling").as_ref())?;
+        if axes.len() != 2 || !plan.experiment.variant.is_empty() {
+            return None;
+        }
+        let values = |at: usize| -> Option<Vec<Duration>> {
+            let all = plan
+                .cells
+                .iter()
+                .map(|c| Duration::parse(&c.parameters[at].1).ok());
+            let mut all: Vec<Duration> = all.collect::<Option<_>>()?;
+            all.sort();
+            all.dedup();
+            Some(all)
+        };
+        let floor_first = axes[0].name == "floor";
+        Some(Grid {
+            policy,
+            floors: values(usize::from(!floor_first))?,
+            ceilings: values(usize::from(floor_first))?,
+        })
+    }
+
+    /// The floor and the ceiling of a cell.
+    pub fn bounds(cell: &Cell) -> Option<(Duration, Duration)> {
+        let value = |name: &str| {
+            let (_, value) = cell.parameters.iter().find(|(n, _)| n == name)?;
+            Duration::parse(value).ok()
+        };
+        Some((value("floor")?, value("ceiling")?))
+    }
+
+    fn cell<'c>(
+        &self,
+        plan: &Plan,
+        cells: &'c [CellResult],
+        at: (Duration, Duration),
+    ) -> Option<&'c CellResult> {
+        cells
+            .iter()
+            .find(|c| Grid::bounds(&plan.cells[c.number]) == Some(at))
+    }
+}
+
+/// The trade-off figure of a plan over floors and ceilings.
+pub fn figure(plan: &Plan, grid: &Grid, cells: &[CellResult], provenance: &Provenance) -> TradeOff {
+    let chosen = choose(cells).map(|c| c.number);
+    let interval = |e: Estimate| {
+        e.mean
+            .map(|mean| (e.lo.unwrap_or(mean), mean, e.hi.unwrap_or(mean)))
+    };
+    let line = |ceiling: &Duration| Line {
+        label: format!("ceiling {ceiling}"),
+        points: grid
+            .floors
+            .iter()
+            .filter_map(|floor| {
+                let cell = grid.cell(plan, cells, (*floor, *ceiling))?;
+                Some(Point {
+                    label: floor.to_string(),
+                    latency_ms: interval(cell.estimate(LATENCY))?,
+                    rate_per_s: interval(cell.estimate(RATE))?,
+                    feasible: cell.feasible(),
+                    chosen: chosen == Some(cell.number),
+                })
+            })
+            .collect(),
+    };
+    let objective = plan.base.objective.iter();
+    let limit = objective
+        .clone()
+        .find(|o| o.metric == LATENCY && o.over == "fleet");
+    TradeOff {
+        title: "Load against freshness: one point per floor, filled where the objectives are met"
+            .into(),
+        lines: grid.ceilings.iter().map(line).collect(),
+        latency_limit_ms: limit.and_then(|o| o.max),
+        provenance: provenance.line(),
+    }
+}
+
+/// The table of cells and the recommendation; none where cells are missing.
+pub fn text(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> String {
+    let title = [&plan.experiment.title, &plan.base.title];
+    let title = title.into_iter().find(|t| !t.is_empty());
+    let mut out = title.map_or(String::new(), |t| format!("{t}\n"));
+    let grid = Grid::of(plan);
+    let table = grid
+        .as_ref()
+        .map_or_else(|| list(plan, cells), |grid| matrix(plan, grid, cells));
+    let _ = writeln!(out, "{table}");
+    out.push_str(
+        "tasks/get rate of the fleet, p99 completion latency; ✓ meets every objective at the unfavourable end of its \
+         interval, ✗ misses those numbered, ▶ is the choice\n\n",
+    );
+    if cells.iter().any(|cell| !cell.whole) {
+        out.push_str("Some cells are not finished: no recommendation from a part of the sweep.\n");
+    } else if plan.base.objective.is_empty() {
+        out.push_str("The scenario has no objectives, so there is nothing to choose by: add [[objective]].\n");
+    } else {
+        match choose(cells) {
+            Some(cell) => recommend(&mut out, plan, grid.as_ref(), cells, cell),
+            None => explain(&mut out, cells),
+        }
+    }
+    let _ = writeln!(out, "\n{}", provenance.line());
+    out
+}
+
+fn mark(cell: &CellResult, chosen: bool) -> String {
+    match () {
+        () if !cell.whole => "… ".into(),
+        () if chosen => "▶ ".into(),
+        () if cell.feasible() => "✓ ".into(),
+        () if cell.verdicts.is_empty() => String::new(),
+        () => {
+            let missed: Vec<String> = cell.missed().iter().map(usize::to_string).collect();
+            format!("✗{} ", missed.join(","))
+        }
+    }
+}
+
+fn whole(e: Estimate) -> String {
+    e.mean
+        .map_or("–".into(), |x| format::number(Some(x.round())))
+}
+
+/// Ceilings by floors.
+fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table {
+    let chosen = choose(cells).map(|c| c.number);
+    let mut table = plain_table();
+    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    let mut head = vec!["ceiling \\ floor".to_string()];
+    head.extend(grid.floors.iter().map(ToString::to_string));
+    table.set_header(head);
+    for ceiling in &grid.ceilings {
+        let mut row = vec![ceiling.to_string()];
+        row.extend(grid.floors.iter().map(|floor| {
+            let Some(cell) = grid.cell(plan, cells, (*floor, *ceiling)) else {
+                return String::new();
+            };
+            let mark = mark(cell, chosen == Some(cell.number));
+            format!(
+                "{mark}{}/s\n{} ms",
+                whole(cell.estimate(RATE)),
+                whole(cell.estimate(LATENCY))
+            )
+        }));
+        table.add_row(row);
+    }
+    align_numbers(&mut table);
+    table
+}
+
+/// A row per cell.
+fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
+    let chosen = choose(cells).map(|c| c.number);
+    let mut table = plain_table();
+    let mut head: Vec<String> = plan.parameters().into_iter().map(String::from).collect();
+    head.extend(
+        [
+            "",
+            "tasks/get rate (1/s)",
+            "completion p99 (ms)",
+            "abort p99 (ms)",
+        ]
+        .map(String::from),
+    );
+    table.set_header(head);
+    for cell in cells.iter().take(LISTED) {
+        let mut row: Vec<String> = plan.cells[cell.number]
+            .parameters
+            .iter()
+            .map(|(_, v)| v.clone())
+            .collect();
+        row.push(mark(cell, chosen == Some(cell.number)));
+        row.extend(
+            [RATE, LATENCY, "abort_latency_p99_ms"]
+                .map(|metric| format::estimate(&cell.estimate(metric))),
+        );
+        table.add_row(row);
+    }
+    if cells.len() > LISTED {
+        table.add_row(vec![format!(
+            "… {} more in cells.csv",
+            cells.len() - LISTED
+        )]);
+    }
+    align_numbers(&mut table);
+    table
+}
+
+fn recommend(
+    out: &mut String,
+    plan: &Plan,
+    grid: Option<&Grid>,
+    cells: &[CellResult],
+    cell: &CellResult,
+) {
+    let feasible = cells.iter().filter(|c| c.feasible()).count();
+    let made = &plan.cells[cell.number];
+    let _ = writeln!(
+        out,
+        "Recommended: {}: the least load (mean tasks/get rate) of the {feasible} cells that meet the objectives",
+        made.in_words()
+    );
+    let _ = writeln!(
+        out,
+        "  tasks/get rate {} per s, completion latency p50 {} ms, p99 {} ms, abort latency p99 {} ms",
+        format::estimate(&cell.estimate(RATE)),
+        format::estimate(&cell.estimate("completion_latency_p50_ms")),
+        format::estimate(&cell.estimate(LATENCY)),
+        format::estimate(&cell.estimate("abort_latency_p99_ms"))
+    );
+    let _ = writeln!(out, "\n{}", objectives(&cell.verdicts).trim_end());
+    if let Some((grid, (floor, ceiling))) = grid.zip(Grid::bounds(made)) {
+        let _ = writeln!(out, "\n[{}]", grid.policy);
+        let name = grid.policy.trim_start_matches("policy.");
+        let default = plan.base.policy.get(name).map(|p| p.default);
+        if let Some(default) = default.filter(|d| *d < floor || *d > ceiling) {
+            let inside = default.clamp(floor, ceiling);
+            let _ = writeln!(
+                out,
+                "default = \"{inside}\"  # the present {default} lies outside the bounds and never takes effect"
+            );
+        }
+        let _ = writeln!(out, "floor = \"{floor}\"\nceiling = \"{ceiling}\"");
+    }
+    if !cell.alerts.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nAlerts at the choice (counts over all {} replications)",
+            cell.replications.len()
+        );
+        for seen in &cell.alerts {
+            let _ = writeln!(out, "  {}", line(seen));
+        }
+    }
+}
+
+/// An alert in a line.
+fn line(seen: &Seen) -> String {
+    let place = match (seen.tenant.as_str(), seen.server.as_str()) {
+        ("", server) => format!("server {server}"),
+        (tenant, "") => format!("tenant {tenant}"),
+        (tenant, server) => format!("tenant {tenant} on server {server}"),
+    };
+    let worst = match seen.worst {
+        Some(x) if !seen.worst_is.is_empty() => {
+            format!("; {}: {}", seen.worst_is, format::number(Some(x)))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} ({place}): {} cases{worst}",
+        seen.alert,
+        format::number(Some(seen.count as f64))
+    )
+}
+
+fn explain(out: &mut String, cells: &[CellResult]) {
+    out.push_str("No cell of this sweep meets every objective. The obstacles:\n");
+    for (verdict, misses) in obstacles(cells) {
+        let bound = verdict.objective.max.or(verdict.objective.min);
+        let _ = writeln!(
+            out,
+            "  {} ({}) against {}: missed in {misses} of {} cells; its best value is {}",
+            verdict.objective.metric,
+            verdict.objective.over,
+            format::number(bound),
+            cells.len(),
+            format::estimate(&verdict.estimate)
+        );
+    }
+    out.push_str("Widen the axes, loosen an objective, or give the servers more capacity.\n");
+}
