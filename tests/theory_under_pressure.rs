@@ -395,6 +395,27 @@ fn o15_a_silent_server_is_asked_once_per_wait_and_timeout() {
 }
 
 #[test]
+fn o15_requests_that_are_given_up_are_work_all_the_same() {
+    // They come 50 ms after they were sent, 30 ms after their host has given them up: a poll every 1.02 s.
+    for requests in [1, 5] {
+        let results = Fleet {
+            run: "horizon = \"102s\"\nwarm_up = \"51s\"\nreplications = 1\ndrain = \"none\"",
+            server: "delay = \"50ms\"\ntasks_get = { service = \"10ms\" }",
+            tenant: "arrivals = { at_once = {} }\nduration = \"1h\"",
+            policy: &format!(
+                "default = \"1s\"\ntimeout = \"20ms\"\nrequests_per_poll = {requests}"
+            ),
+            ..Fleet::default()
+        }
+        .run();
+        let sent = 50.0 * f64::from(requests);
+        assert_eq!(exact(&results, "fleet", "tasks_get_timed_out"), sent);
+        let busy = exact(&results, "fleet", "utilisation");
+        assert!((busy - sent * 0.01 / 51.0).abs() < 1e-12, "{busy}");
+    }
+}
+
+#[test]
 fn o15_an_outage_that_begins_anywhere_sees_its_length_over_the_period() {
     let results = Fleet {
         run: "horizon = \"200s\"\nreplications = 20\ndrain = \"none\"\nseed = 15",

@@ -170,11 +170,14 @@ impl Simulation<'_> {
     /// A poll whose host has given it up comes to the server: it is work all the same.
     pub(super) fn arrives_too_late(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        if !self.is_down(slot, self.now) && self.over_limit(slot, 1).is_none() {
+        let requests = self.requests_per_poll(task.class);
+        if !self.is_down(slot, self.now) && self.over_limit(slot, requests).is_none() {
             self.comes_up(slot);
             let service = super::server::service(self.model, &task, u64::from(task.polls));
-            // What becomes of it nobody will know.
-            let _ = self.serve(slot, service);
+            for _ in 0..requests {
+                // What becomes of it nobody will know.
+                let _ = self.serve(slot, service);
+            }
         }
         self.slab.release(slot);
     }
