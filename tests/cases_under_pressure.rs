@@ -93,6 +93,32 @@ fn d03_on_the_server_the_loop_leaks_though_nobody_waits_for_it() {
 }
 
 #[test]
+fn d03_a_read_by_the_server_itself_is_no_request() {
+    // Neither limits nor losses on the way are for it; and while its server is down, what it does not read is no refused `tasks/get`.
+    let undisturbed = run("D03-loop-that-ignores-the-abort", &[]);
+    let disturbances = [
+        "server.tasks.limits=[{ per = \"server\", quota = { requests = 1, length = \"1h\" } }]",
+        "server.tasks.minimum_gap={ gap = \"1min\" }",
+        "server.tasks.loss={ request = 0.5, answer = 0.5 }",
+        "server.tasks.outage.windows=[{ from = \"2min\", length = \"3min\" }]",
+    ];
+    for disturbance in disturbances {
+        let results = run("D03-loop-that-ignores-the-abort", &[disturbance]);
+        for metric in ["store_reads", "store_reads_leaked", "abort_latency_max_ms"] {
+            let tenant = "tenant.server-ignores";
+            exactly(
+                mean(&results, tenant, metric),
+                mean(&undisturbed, tenant, metric),
+            );
+            for refused in ["429", "503"] {
+                let metric = format!("tasks_get_refused_{refused}");
+                exactly(mean(&results, tenant, &metric), 0.0);
+            }
+        }
+    }
+}
+
+#[test]
 fn d03_cancelled_requests_leave_five_loops_running() {
     let results = run("D03-loops-that-pile-up", &[]);
     let loops = mean(&results, "tenant.cancels-every-minute", "leaked_loops_mean");

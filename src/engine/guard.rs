@@ -61,7 +61,9 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         let index = u64::from(task.polls);
         let server = &model.servers[task.server_class as usize];
-        if server.request_loss > 0.0
+        let request = !self.reads_store(task.class);
+        if request
+            && server.request_loss > 0.0
             && unit(task.key.draw(Purpose::RequestLoss, index)) < server.request_loss
         {
             return self.loses(slot);
@@ -73,7 +75,7 @@ impl Simulation<'_> {
             return self.refuse(slot, Failure::Down, u64::MAX);
         }
         self.comes_up(slot);
-        if let Some(gap) = &server.minimum_gap {
+        if let Some(gap) = server.minimum_gap.as_ref().filter(|_| request) {
             let before = std::mem::replace(&mut self.loops[slot as usize].last_poll, self.now);
             let since = match before {
                 u64::MAX if gap.from_issue => Some(task.created),
@@ -143,6 +145,7 @@ impl Simulation<'_> {
         let index = u64::from(task.polls);
         let server = &model.servers[task.server_class as usize];
         if server.answer_loss > 0.0
+            && !self.reads_store(task.class)
             && unit(task.key.draw(Purpose::AnswerLoss, index)) < server.answer_loss
         {
             return self.loses(slot);
@@ -253,12 +256,17 @@ impl Simulation<'_> {
         }
     }
 
+    /// Are the polls of a tenant class reads of the store by the server itself? They take no way, and count against no limit.
+    fn reads_store(&self, class: u16) -> bool {
+        self.model.carriers[self.model.tenants[class as usize].policy].on_server
+    }
+
     /// Counts requests against the limits of a server; `Some` is the instant at which they may pass, where they may not.
     fn over_limit(&mut self, slot: u32, requests: u64) -> Option<u64> {
         let task = self.slab.tasks[slot as usize];
         let (model, now) = (self.model, self.now);
         let class = &model.servers[task.server_class as usize];
-        if class.limits.is_empty() {
+        if class.limits.is_empty() || self.reads_store(task.class) {
             return None;
         }
         let host = model.host_of(task.class, task.member, task.ordinal);
