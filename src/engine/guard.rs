@@ -87,11 +87,6 @@ impl Simulation<'_> {
             }
         }
         let requests = self.requests_per_poll(task.class);
-        if let Some(allowed) = self.over_limit(slot, requests) {
-            // Whole seconds, rounded up, as HTTP has them.
-            let wait = (allowed - self.now).div_ceil(1_000_000_000) * 1_000_000_000;
-            return self.refuse(slot, Failure::Limited, wait);
-        }
         let observed = model.observed(task.sent);
         let drawn = server
             .service
@@ -102,6 +97,11 @@ impl Simulation<'_> {
             .filter(|s| (s.from..s.to).contains(&self.now));
         let factor: f64 = slow.map(|s| s.factor).product();
         for request in 1..=requests {
+            if let Some(allowed) = self.over_limit(slot) {
+                // Whole seconds, rounded up, as HTTP has them.
+                let wait = (allowed - self.now).div_ceil(1_000_000_000) * 1_000_000_000;
+                return self.refuse_from(slot, request, Failure::Limited, wait);
+            }
             let load = if server.growth > 0.0 {
                 let found = self.stations[task.server as usize].present(self.now);
                 1.0 + server.growth * found as f64
@@ -131,9 +131,23 @@ impl Simulation<'_> {
                     if observed {
                         self.pairs[task.pair as usize].queue_length.record(found);
                     }
-                    return self.refuse(slot, Failure::QueueFull, u64::MAX);
+                    return self.refuse_from(slot, request, Failure::QueueFull, u64::MAX);
                 }
             }
+        }
+    }
+
+    /// A poll is refused from its request number `first` (from 1) on; those before it have been taken.
+    fn refuse_from(&mut self, slot: u32, first: u64, failure: Failure, after: u64) {
+        let task = &self.slab.tasks[slot as usize];
+        let (pair, observed) = (task.pair as usize, self.model.observed(task.sent));
+        self.refuse(slot, failure, after);
+        if observed {
+            // That has counted all of the poll's requests as refused.
+            let pair = &mut self.pairs[pair];
+            pair.accepted += first - 1;
+            pair.refused -= first - 1;
+            pair.failures[failure as usize] -= first - 1;
         }
     }
 
@@ -174,12 +188,14 @@ impl Simulation<'_> {
     pub(super) fn arrives_too_late(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         let requests = self.requests_per_poll(task.class);
-        if !self.is_down(slot, self.now) && self.over_limit(slot, requests).is_none() {
+        if !self.is_down(slot, self.now) {
             self.comes_up(slot);
             let service = super::server::service(self.model, &task, u64::from(task.polls));
             for _ in 0..requests {
-                // What becomes of it nobody will know.
-                let _ = self.serve(slot, service);
+                if self.over_limit(slot).is_none() {
+                    // What becomes of it nobody will know.
+                    let _ = self.serve(slot, service);
+                }
             }
         }
         self.slab.release(slot);
@@ -261,8 +277,8 @@ impl Simulation<'_> {
         self.model.carriers[self.model.tenants[class as usize].policy].on_server
     }
 
-    /// Counts requests against the limits of a server; `Some` is the instant at which they may pass, where they may not.
-    fn over_limit(&mut self, slot: u32, requests: u64) -> Option<u64> {
+    /// Counts a request against the limits of a server; `Some` is the instant at which it may pass, where it may not.
+    fn over_limit(&mut self, slot: u32) -> Option<u64> {
         let task = self.slab.tasks[slot as usize];
         let (model, now) = (self.model, self.now);
         let class = &model.servers[task.server_class as usize];
@@ -276,17 +292,15 @@ impl Simulation<'_> {
             Per::Host => host as usize,
         };
         let passed = &mut self.guards.passed[task.server_class as usize];
-        for _ in 0..requests {
-            let next = class.limits.iter().zip(&*passed);
-            let next = next
-                .map(|(limit, counts)| counts[place(limit.per)].next(now))
-                .max();
-            if next.is_some_and(|next| next > now) {
-                return next;
-            }
-            for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
-                counts[place(limit.per)].take(now);
-            }
+        let next = class.limits.iter().zip(&*passed);
+        let next = next
+            .map(|(limit, counts)| counts[place(limit.per)].next(now))
+            .max();
+        if next.is_some_and(|next| next > now) {
+            return next;
+        }
+        for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
+            counts[place(limit.per)].take(now);
         }
         None
     }
