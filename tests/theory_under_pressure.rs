@@ -677,6 +677,68 @@ fn o18_a_shutdown_meets_long_tasks_more_often_than_short_ones() {
 }
 
 #[test]
+fn o18_the_tasks_that_a_shutdown_meets_are_longer_than_others() {
+    for (duration, (mean_s, second_s2)) in [
+        ("\"30s\"", constant_moments(30.0)),
+        (
+            "{ exponential = { mean = \"30s\" } }",
+            exponential_moments(30.0),
+        ),
+        (
+            "{ lognormal = { median = \"30s\", sigma = 0.5 } }",
+            lognormal_moments(30_f64.ln(), 0.5),
+        ),
+    ] {
+        let shut_down = |abort: &str, policy: &str| {
+            Fleet {
+                run: "horizon = \"400s\"\nreplications = 20\nseed = 18",
+                server: "notifications = {}",
+                tenant: &format!(
+                    "arrivals = {{ poisson = {{ rate = \"15/s\" }} }}\nduration = {duration}\n\
+                     abort = {{ shutdown_at = \"350s\"{abort} }}"
+                ),
+                policy,
+                ..Fleet::default()
+            }
+            .run()
+        };
+        // The same tasks twice: what is left of them, and how many requests they have had, the creation and a poll every 2 s. Ends are
+        // pushed, so that no task is met which has ended and was not yet seen to.
+        let left = shut_down(
+            "",
+            "first_poll = \"at_once\"\nlong_poll = \"1h\"\nwait = \"ignored\"",
+        );
+        let so_far = shut_down(
+            ", notifications = \"per_request\"",
+            "default = \"2s\"\npush = \"replaces\"",
+        );
+        let of_each = |results: &Results, metric: &str| -> Vec<f64> {
+            let values = results.values("fleet", metric);
+            values.into_iter().map(Option::unwrap).collect()
+        };
+        let left_ms = of_each(&left, "abort_latency_mean_ms");
+        let requests = of_each(&so_far, "requests_notifications_cancelled");
+        let met = of_each(&so_far, "aborts");
+        assert_eq!(met, of_each(&left, "aborts"));
+        let ages_s = requests
+            .iter()
+            .zip(&met)
+            .map(|(n, met)| 2.0 * (n / met - 0.5));
+        let totals_s: Vec<f64> = ages_s
+            .zip(left_ms)
+            .map(|(age_s, ms)| age_s + ms / 1e3)
+            .collect();
+        let expected_s = duration_mean_running_task(mean_s, second_s2);
+        inside(
+            of(&totals_s),
+            expected_s,
+            0.04,
+            &format!("{duration}, in all"),
+        );
+    }
+}
+
+#[test]
 fn o18_an_abort_within_every_task_is_another_question() {
     let results = Fleet {
         run: "horizon = \"1s\"\nreplications = 20\nseed = 19",
