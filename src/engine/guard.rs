@@ -61,7 +61,9 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         let index = u64::from(task.polls);
         let server = &model.servers[task.server_class as usize];
-        if server.request_loss > 0.0
+        let request = !self.reads_store(task.class);
+        if request
+            && server.request_loss > 0.0
             && unit(task.key.draw(Purpose::RequestLoss, index)) < server.request_loss
         {
             return self.loses(slot);
@@ -73,7 +75,7 @@ impl Simulation<'_> {
             return self.refuse(slot, Failure::Down, u64::MAX);
         }
         self.comes_up(slot);
-        if let Some(gap) = &server.minimum_gap {
+        if let Some(gap) = server.minimum_gap.as_ref().filter(|_| request) {
             let before = std::mem::replace(&mut self.loops[slot as usize].last_poll, self.now);
             let since = match before {
                 u64::MAX if gap.from_issue => Some(task.created),
@@ -85,11 +87,6 @@ impl Simulation<'_> {
             }
         }
         let requests = self.requests_per_poll(task.class);
-        if let Some(allowed) = self.over_limit(slot, requests) {
-            // Whole seconds, rounded up, as HTTP has them.
-            let wait = (allowed - self.now).div_ceil(1_000_000_000) * 1_000_000_000;
-            return self.refuse(slot, Failure::Limited, wait);
-        }
         let observed = model.observed(task.sent);
         let drawn = server
             .service
@@ -100,6 +97,11 @@ impl Simulation<'_> {
             .filter(|s| (s.from..s.to).contains(&self.now));
         let factor: f64 = slow.map(|s| s.factor).product();
         for request in 1..=requests {
+            if let Some(allowed) = self.over_limit(slot) {
+                // Whole seconds, rounded up, as HTTP has them.
+                let wait = (allowed - self.now).div_ceil(1_000_000_000) * 1_000_000_000;
+                return self.refuse_from(slot, request, Failure::Limited, wait);
+            }
             let load = if server.growth > 0.0 {
                 let found = self.stations[task.server as usize].present(self.now);
                 1.0 + server.growth * found as f64
@@ -129,9 +131,23 @@ impl Simulation<'_> {
                     if observed {
                         self.pairs[task.pair as usize].queue_length.record(found);
                     }
-                    return self.refuse(slot, Failure::QueueFull, u64::MAX);
+                    return self.refuse_from(slot, request, Failure::QueueFull, u64::MAX);
                 }
             }
+        }
+    }
+
+    /// A poll is refused from its request number `first` (from 1) on; those before it have been taken.
+    fn refuse_from(&mut self, slot: u32, first: u64, failure: Failure, after: u64) {
+        let task = &self.slab.tasks[slot as usize];
+        let (pair, observed) = (task.pair as usize, self.model.observed(task.sent));
+        self.refuse(slot, failure, after);
+        if observed {
+            // That has counted all of the poll's requests as refused.
+            let pair = &mut self.pairs[pair];
+            pair.accepted += first - 1;
+            pair.refused -= first - 1;
+            pair.failures[failure as usize] -= first - 1;
         }
     }
 
@@ -143,6 +159,7 @@ impl Simulation<'_> {
         let index = u64::from(task.polls);
         let server = &model.servers[task.server_class as usize];
         if server.answer_loss > 0.0
+            && !self.reads_store(task.class)
             && unit(task.key.draw(Purpose::AnswerLoss, index)) < server.answer_loss
         {
             return self.loses(slot);
@@ -170,11 +187,16 @@ impl Simulation<'_> {
     /// A poll whose host has given it up comes to the server: it is work all the same.
     pub(super) fn arrives_too_late(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        if !self.is_down(slot, self.now) && self.over_limit(slot, 1).is_none() {
+        let requests = self.requests_per_poll(task.class);
+        if !self.is_down(slot, self.now) {
             self.comes_up(slot);
             let service = super::server::service(self.model, &task, u64::from(task.polls));
-            // What becomes of it nobody will know.
-            let _ = self.serve(slot, service);
+            for _ in 0..requests {
+                if self.over_limit(slot).is_none() {
+                    // What becomes of it nobody will know.
+                    let _ = self.serve(slot, service);
+                }
+            }
         }
         self.slab.release(slot);
     }
@@ -250,12 +272,17 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts requests against the limits of a server; `Some` is the instant at which they may pass, where they may not.
-    fn over_limit(&mut self, slot: u32, requests: u64) -> Option<u64> {
+    /// Are the polls of a tenant class reads of the store by the server itself? They take no way, and count against no limit.
+    fn reads_store(&self, class: u16) -> bool {
+        self.model.carriers[self.model.tenants[class as usize].policy].on_server
+    }
+
+    /// Counts a request against the limits of a server; `Some` is the instant at which it may pass, where it may not.
+    fn over_limit(&mut self, slot: u32) -> Option<u64> {
         let task = self.slab.tasks[slot as usize];
         let (model, now) = (self.model, self.now);
         let class = &model.servers[task.server_class as usize];
-        if class.limits.is_empty() {
+        if class.limits.is_empty() || self.reads_store(task.class) {
             return None;
         }
         let host = model.host_of(task.class, task.member, task.ordinal);
@@ -265,17 +292,15 @@ impl Simulation<'_> {
             Per::Host => host as usize,
         };
         let passed = &mut self.guards.passed[task.server_class as usize];
-        for _ in 0..requests {
-            let next = class.limits.iter().zip(&*passed);
-            let next = next
-                .map(|(limit, counts)| counts[place(limit.per)].next(now))
-                .max();
-            if next.is_some_and(|next| next > now) {
-                return next;
-            }
-            for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
-                counts[place(limit.per)].take(now);
-            }
+        let next = class.limits.iter().zip(&*passed);
+        let next = next
+            .map(|(limit, counts)| counts[place(limit.per)].next(now))
+            .max();
+        if next.is_some_and(|next| next > now) {
+            return next;
+        }
+        for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
+            counts[place(limit.per)].take(now);
         }
         None
     }

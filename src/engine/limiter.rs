@@ -31,7 +31,12 @@ impl Tokens {
 
     /// Takes a token that is there at `now`.
     pub fn take(&mut self, now: u64) {
-        self.full = self.full.max(u128::from(now) << FRACTION) + self.bucket.period;
+        let now = u128::from(now) << FRACTION;
+        // What came within the last nanosecond could not be taken sooner: rounding must not slow the bucket down.
+        if now >= self.full + (1 << FRACTION) {
+            self.full = now;
+        }
+        self.full += self.bucket.period;
     }
 }
 

@@ -310,6 +310,7 @@ impl PairTally {
             self.store_reads_leaked = std::mem::take(&mut self.leaked);
             (self.accepted, self.refused, self.seen) = (0, 0, 0);
             (self.unchanged, self.errors_seen) = (0, 0);
+            (self.failures, self.lost, self.retries) = ([0; Failure::COUNT], 0, 0);
             self.windows.fill(0);
         }
         self.tokens = self.sent as f64 * fold.cost.poll_tokens;
