@@ -134,7 +134,10 @@ pub const SCALARS: [(&str, &str); 97] = [
         "requests_notifications_cancelled",
         "`notifications/cancelled` sent after aborts",
     ),
-    ("tasks_get_accepted", "`tasks/get` that the server took"),
+    (
+        "tasks_get_accepted",
+        "`tasks/get` that the server took while their host still waited",
+    ),
     (
         "tasks_get_refused",
         "`tasks/get` refused by the server, for whatever reason",

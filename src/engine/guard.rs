@@ -278,7 +278,7 @@ impl Simulation<'_> {
     }
 
     /// Counts a request against the limits of a server; `Some` is the instant at which it may pass, where it may not.
-    fn over_limit(&mut self, slot: u32) -> Option<u64> {
+    pub(super) fn over_limit(&mut self, slot: u32) -> Option<u64> {
         let task = self.slab.tasks[slot as usize];
         let (model, now) = (self.model, self.now);
         let class = &model.servers[task.server_class as usize];

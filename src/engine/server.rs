@@ -241,6 +241,7 @@ impl Simulation<'_> {
     pub(super) fn result_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         if !self.is_down(slot, self.now)
+            && self.over_limit(slot).is_none()
             && let Ok(served) = self.serve(slot, service(self.model, &task, RESULT))
         {
             let held =
@@ -298,7 +299,7 @@ impl Simulation<'_> {
     pub(super) fn cancel_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         let limits = self.model.servers[task.server_class as usize].limits_execution();
-        let served = if self.is_down(slot, self.now) {
+        let served = if self.is_down(slot, self.now) || self.over_limit(slot).is_some() {
             Err(0)
         } else {
             self.serve(slot, service(self.model, &task, CANCEL))
