@@ -31,7 +31,10 @@ impl Tokens {
 
     /// Takes a token that is there at `now`.
     pub fn take(&mut self, now: u64) {
-        self.full = self.full.max(u128::from(now) << FRACTION) + self.bucket.period;
+        let now = u128::from(now) << FRACTION;
+        // Less than a nanosecond late is on time: instants are rounded up.
+        let late = now >= self.full + (1 << FRACTION);
+        self.full = if late { now } else { self.full } + self.bucket.period;
     }
 }
 
