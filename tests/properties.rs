@@ -10,9 +10,9 @@ use pollpace::engine::trace::Follow;
 use pollpace::engine::{self, Outcome, RunError, Totals};
 use pollpace::experiment::{self, Results};
 use pollpace::metrics::summary::{self, Group, Tallies};
-use pollpace::metrics::tally::Final;
+use pollpace::metrics::tally::{Failure, Final};
 use pollpace::model::Model;
-use pollpace::policy::{Decision, Policy, RawHint, Saw, State};
+use pollpace::policy::{Decision, Policy, RawHint, Saw, Stage, State};
 use pollpace::scenario::{self, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -362,6 +362,316 @@ fn any_scenario() -> impl Strategy<Value = String> {
         })
 }
 
+// What presses: faults, limits, and what stands around a policy's decisions.
+
+/// A line of text, more often left out than there.
+fn seldom(key: &'static str, values: &[&'static str]) -> impl Strategy<Value = String> + use<> {
+    let line = prop::sample::select(values.to_vec()).prop_map(move |v| format!("{key} = {v}\n"));
+    prop_oneof![2 => Just(String::new()), 1 => line]
+}
+
+/// What a server refuses, delays or forgets, without anything that couples its loops.
+fn guards() -> impl Strategy<Value = String> {
+    (
+        seldom(
+            "limits",
+            &[
+                "[{ per = \"server\", bucket = { rate = \"3/s\", burst = 2 } }]",
+                "[{ per = \"tenant\", quota = { requests = 3, length = \"1s\" } }]",
+                "[{ per = \"client\", bucket = { rate = \"1/s\" } }, { per = \"server\", quota = { requests = 5, length = \"700ms\" } }]",
+            ],
+        ),
+        seldom(
+            "retry_after",
+            &[
+                "\"until_allowed\"",
+                "{ after = \"0s\" }",
+                "{ after = \"400ms\" }",
+                "{ after = \"36500d\" }",
+                "{ after = { exponential = { mean = \"500ms\" } } }",
+            ],
+        ),
+        seldom("retry_after_on_success", &["\"0s\"", "\"300ms\""]),
+        seldom(
+            "outage",
+            &[
+                "{ windows = [{ from = \"1s\", length = \"700ms\" }, { from = \"2s\", length = \"1s\" }] }",
+                "{ windows = [{ from = \"1500ms\", length = \"300ms\" }], forgets = true }",
+                "{ random = { up = { exponential = { mean = \"1s\" } }, down = \"200ms\" } }",
+                "{ random = { up = \"0s\", down = \"100ms\" } }",
+                "{ windows = [{ from = \"900ms\", length = \"200ms\" }], random = { up = \"700ms\", down = { exponential = { mean = \"300ms\" } } }, forgets = true }",
+            ],
+        ),
+        seldom(
+            "slow",
+            &[
+                "[{ from = \"500ms\", length = \"1s\", factor = 3 }]",
+                "[{ from = \"0s\", length = \"2s\", factor = 2 }, { from = \"1s\", length = \"4s\", factor = 0.5 }]",
+            ],
+        ),
+        seldom("ttl", &["\"1ms\"", "\"1500ms\"", "\"4s\""]),
+        any::<bool>(),
+    )
+        .prop_map(|(limits, after, good, outage, slow, ttl, grows)| {
+            // A marker: the growth stands inside the station's table.
+            let growth = if grows { "GROWS" } else { "" };
+            [&limits, &after, &good, &outage, &slow, &ttl, growth].concat()
+        })
+}
+
+/// What makes its loops depend on the clock.
+fn faults() -> impl Strategy<Value = String> {
+    (
+        guards(),
+        seldom(
+            "minimum_gap",
+            &[
+                "{ gap = \"500ms\" }",
+                "{ gap = \"300ms\", skew = \"100ms\", from = \"last_poll\" }",
+            ],
+        ),
+        seldom(
+            "loss",
+            &[
+                "{ request = 0.2 }",
+                "{ answer = 0.2 }",
+                "{ request = 0.1, answer = 0.1 }",
+            ],
+        ),
+        seldom(
+            "notifications",
+            &[
+                "{}",
+                "{ share = 0.5, delay = \"100ms\" }",
+                "{ delay = { exponential = { mean = \"300ms\" } } }",
+            ],
+        ),
+        any::<bool>(),
+    )
+        .prop_map(|(guards, gap, loss, notifications, silent)| {
+            let guards = if silent {
+                guards.replace("outage = { ", "outage = { answers = \"silent\", ")
+            } else {
+                guards
+            };
+            [guards, gap, loss, notifications].concat()
+        })
+}
+
+fn pressed_server<G>(name: &'static str, faults: G) -> impl Strategy<Value = String>
+where
+    G: Strategy<Value = String>,
+{
+    (server(name), faults).prop_map(|(server, faults)| {
+        let server = if faults.contains("GROWS") {
+            server.replace("tasks_get = { ", "tasks_get = { growth = 0.5, ")
+        } else {
+            server
+        };
+        server + &faults.replace("GROWS", "")
+    })
+}
+
+/// A tenant whose aborts may forget, notify, or wait for the answer to a cancel no longer than the `bound`.
+fn aborting_tenant(name: &'static str, bound: bool) -> impl Strategy<Value = String> {
+    let bounds = if bound { 5 } else { 1 };
+    (
+        tenant(name, &ANYWHERE),
+        0usize..bounds,
+        0usize..3,
+        any::<bool>(),
+    )
+        .prop_map(|(tenant, bound, notices, forgets)| {
+            let bound = ["", "", "1ms", "300ms", "100d"][bound];
+            let bound = if bound.is_empty() {
+                String::new()
+            } else {
+                format!(", cancel_bound = \"{bound}\"")
+            };
+            let then = if forgets { "forget" } else { "detach" };
+            let notices = [
+                "",
+                ", notifications = \"one\"",
+                ", notifications = \"per_request\"",
+            ][notices];
+            tenant
+                .replace("then = \"detach\"", &format!("then = \"{then}\"{notices}"))
+                .replace(
+                    "then = \"cancel\"",
+                    &format!("then = \"cancel\"{bound}{notices}"),
+                )
+        })
+}
+
+fn pressed_tenant(name: &'static str) -> impl Strategy<Value = String> {
+    let more = (
+        seldom("hosts", &["2", "3"]),
+        seldom("weight", &["0.3", "2.5"]),
+        seldom(
+            "input",
+            &[
+                "{ after = \"200ms\", answer = \"300ms\" }",
+                "{ probability = 0.5, after = { exponential = { mean = \"500ms\" } }, answer = { exponential = { mean = \"500ms\" } } }",
+                "{ after = \"0s\", answer = \"0s\" }",
+            ],
+        ),
+        seldom(
+            "reconnect",
+            &[
+                "{ at = [\"1s\", \"2s\"] }",
+                "{ at = [\"1500ms\"], spread = \"1s\", duplicates = true }",
+                "{ every = { exponential = { mean = \"1s\" } }, spread = \"300ms\" }",
+                "{ every = \"1s\", at = [\"1s\", \"1500ms\"], spread = \"100ms\", duplicates = true }",
+            ],
+        ),
+        seldom(
+            "host_loop",
+            &[
+                "{ wake_up = \"100us\", poll = \"300us\" }",
+                "{ wake_up = \"10ms\", poll = \"50ms\", pause = \"0s\" }",
+                "{ wake_up = \"0s\", poll = \"0s\", pause = \"100ms\" }",
+            ],
+        ),
+        seldom(
+            "cost",
+            &["{ request = 0.001, poll_tokens = 500, token = 0.00001 }"],
+        ),
+    );
+    (aborting_tenant(name, true), more)
+        .prop_map(|(tenant, m)| [tenant, m.0, m.1, m.2, m.3, m.4, m.5].concat())
+}
+
+/// What a policy makes of refusals.
+fn obedience() -> impl Strategy<Value = String> {
+    (
+        seldom(
+            "retry_after",
+            &[
+                "{ obeyed = {} }",
+                "{ obeyed = { role = \"wait\", on_success = true, ceiling = true } }",
+                "{ obeyed = { limit = \"1s\", beyond = \"ignore\" } }",
+                "{ obeyed = { limit = \"1s\", beyond = \"end\" } }",
+                "{ obeyed = { limit = \"1s\", on_success = true } }",
+            ],
+        ),
+        seldom("slow_down", &["\"0s\"", "\"200ms\"", "\"36500d\""]),
+        seldom("on_unknown_task", &["\"retry\""]),
+        seldom("max_errors", &["1", "3"]),
+    )
+        .prop_map(|(after, slow_down, unknown, errors)| {
+            [after, slow_down, unknown, errors].concat()
+        })
+}
+
+/// How a policy's polls are carried.
+fn carrier() -> impl Strategy<Value = String> {
+    (
+        obedience(),
+        seldom("timeout", &["\"5ms\"", "\"200ms\"", "\"1s\""]),
+        seldom("requests_per_poll", &["2", "3"]),
+        seldom(
+            "retries",
+            &[
+                "{ attempts = 3 }",
+                "{ attempts = 2, layers = 3, wait = \"50ms\", jitter = \"full\" }",
+                "{ attempts = 4, wait = \"200ms\", factor = 3, cap = \"1s\" }",
+            ],
+        ),
+        seldom("long_poll", &["\"300ms\"", "\"2s\"", "\"1h\""]),
+        chosen(
+            "push",
+            &["\"wakes\"", "\"replaces\"", "\"restarts\"", "\"postpones\""],
+        ),
+        seldom("runs", &["\"on_server\""]),
+        seldom(
+            "breaker",
+            &[
+                "{ opens = { consecutive = 2 }, open = \"500ms\" }",
+                "{ opens = { failures = { count = 2, within = \"1s\" } }, open = \"1s\", probes = 2, held_back = \"skip\" }",
+                "{ opens = { share = { of = 0.5, within = \"1s\", least = 2 } }, open = \"300ms\", held_back = \"fail\" }",
+                "{ opens = { consecutive = 1 }, open = \"36500d\" }",
+            ],
+        ),
+    )
+        .prop_map(|c| [c.0, c.1, c.2, c.3, c.4, c.5, c.6, c.7].concat())
+}
+
+fn pressed_policy<C>(name: &'static str, carrier: C) -> impl Strategy<Value = String>
+where
+    C: Strategy<Value = String>,
+{
+    (policy(name), carrier).prop_map(|(policy, carrier)| policy + &carrier)
+}
+
+fn budget() -> impl Strategy<Value = String> {
+    let table = (
+        seldom(
+            "fleet",
+            &["{ rate = \"4/s\", burst = 2 }", "{ rate = \"50/s\" }"],
+        ),
+        seldom(
+            "tenant",
+            &["{ rate = \"2/s\" }", "{ rate = \"1/s\", burst = 3 }"],
+        ),
+        seldom("server", &["{ rate = \"3/s\", burst = 2 }"]),
+        seldom(
+            "pollers",
+            &[
+                "{ host = 1 }",
+                "{ tenant = 2, server = 2 }",
+                "{ host = 2, tenant = 1, server = 1 }",
+            ],
+        ),
+        seldom("when_spent", &["\"skip\""]),
+    );
+    let table = table.prop_map(|(f, t, s, p, w)| ["[budget]\n", &f, &t, &s, &p, &w].concat());
+    prop_oneof![2 => Just(String::new()), 1 => table]
+}
+
+/// Random outages are drawn as far as time goes, and a loop whose waits double for ever goes far: such runs stop at the horizon.
+fn within_reach(text: String) -> String {
+    if text.contains("random = ") {
+        text.replace("drain = \"all\"", "drain = \"none\"")
+    } else {
+        text
+    }
+}
+
+/// A scenario with refusals, outages that refuse, slow times and tasks that are forgotten: nothing in it needs events beyond its polls.
+fn any_guarded_scenario() -> impl Strategy<Value = String> {
+    (
+        run_table(),
+        pressed_server("a", guards()),
+        pressed_server("b", guards()),
+        hint(),
+        aborting_tenant("t", false),
+        aborting_tenant("u", false),
+        pressed_policy("t", obedience()),
+        pressed_policy("u", obedience()),
+    )
+        .prop_map(|(run, a, b, hint, t, u, p, q)| {
+            within_reach(format!("{run}{a}{b}[hint.h]\n{hint}\n{t}{u}{p}{q}"))
+        })
+}
+
+/// A scenario with a bit of everything that can go wrong.
+fn any_pressed_scenario() -> impl Strategy<Value = String> {
+    (
+        run_table(),
+        pressed_server("a", faults()),
+        pressed_server("b", faults()),
+        hint(),
+        pressed_tenant("t"),
+        pressed_tenant("u"),
+        pressed_policy("t", carrier()),
+        pressed_policy("u", carrier()),
+        budget(),
+    )
+        .prop_map(|(run, a, b, hint, t, u, p, q, budget)| {
+            within_reach(format!("{run}{a}{b}[hint.h]\n{hint}\n{t}{u}{p}{q}{budget}"))
+        })
+}
+
 /// A run, or one of the two documented ways of not ending it.
 fn outcome(model: &Model, follow: Option<Follow>) -> Option<Outcome> {
     match engine::run(model, 0, follow, &AtomicBool::new(false)) {
@@ -380,10 +690,24 @@ fn adds_up(name: &str) -> bool {
         "tasks_get_refused",
         "tasks_get_seen",
         "tasks_get_unseen",
+        "tasks_get_slow_down",
+        "tasks_get_unknown_task",
+        "tasks_get_broken",
+        "tasks_get_timed_out",
+        "tasks_get_lost",
+        "tasks_get_retries",
         "leaked_polls",
+        "leaked_loops_mean",
+        "store_read",
+        "notifications",
+        "budget_skipped",
+        "breaker_",
+        "orphans",
         "aborts",
         "active_tasks_mean",
         "tasks_get_rate_mean_per_s",
+        "tokens",
+        "cost",
     ];
     let tasks =
         name.starts_with("tasks") && !name.starts_with("tasks_get") && !name.ends_with("share");
@@ -393,15 +717,12 @@ fn adds_up(name: &str) -> bool {
     tasks || name.ends_with("_count") || counted
 }
 
-/// The parts of an outcome add up: see the comment at each line.
-fn conserved(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
+/// The parts of the outcome of any scenario add up: see the comment at each line.
+fn adds_up_under_pressure(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
     let totals = outcome.totals;
-    prop_assert_eq!(
-        totals.sent,
-        totals.seen + totals.dropped + totals.in_flight,
-        "{:?}",
-        totals
-    );
+    let accounted =
+        totals.seen + totals.dropped + totals.timed_out + totals.lost + totals.in_flight;
+    prop_assert_eq!(totals.sent, accounted, "{:?}", totals);
 
     let names = catalogue::names();
     let groups = Group::all(model);
@@ -432,47 +753,81 @@ fn conserved(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
         );
     }
 
-    let drained = model.stop == u64::MAX;
-    for pair in &outcome.pairs {
+    let warm = model.warm_up == 0
+        && model
+            .tenants
+            .iter()
+            .all(|t| t.creation_delay.as_constant() == Some(0));
+    let mut all_tasks = 0;
+    for (number, pair) in outcome.pairs.iter().enumerate() {
+        let carrier = &model.carriers[model.tenants[number / model.servers.len()].policy];
+        // Every task has one end, or its loop runs; every settled one has its row in the histograms of tasks.
+        let finals = |of: &[Final]| -> u64 { of.iter().map(|f| pair.finals[*f as usize]).sum() };
         let tasks: u64 = pair.finals.iter().sum();
-        let running = pair.finals[Final::Running as usize];
-        // Every task has one end; every settled one its row in the histograms of tasks.
-        prop_assert_eq!(pair.polls_per_task.count(), tasks - running);
-        prop_assert_eq!(pair.streak.count(), tasks - running);
-        prop_assert!(
-            !drained || running == 0,
-            "a drained run leaves no task running"
-        );
+        all_tasks += tasks;
+        let settled = tasks - finals(&[Final::Running]);
+        prop_assert_eq!(pair.polls_per_task.count(), settled);
+        prop_assert_eq!(pair.streak.count(), settled);
         // Seen ends have latencies.
-        let ends = [Final::Completed, Final::Failed, Final::Cancelled];
-        let seen: u64 = ends.iter().map(|f| pair.finals[*f as usize]).sum();
+        let seen = finals(&[Final::Completed, Final::Failed, Final::Cancelled]);
         prop_assert_eq!(pair.completion.count(), seen);
         prop_assert_eq!(pair.result.count() + pair.results_missing, seen);
         prop_assert!(pair.unseen <= tasks - seen);
-        // A hint stands in every answer that is no error and not the end, and in every creation's.
-        prop_assert_eq!(pair.hints.iter().sum::<u64>(), tasks + pair.unchanged);
+        // No one learns the end of those that were left, and of those whose cancel was refused.
+        let left = finals(&[
+            Final::GaveUp,
+            Final::LoopError,
+            Final::NeverPolledAgain,
+            Final::Forgotten,
+        ]);
+        let cancelled = finals(&[Final::CancelSent, Final::Running]);
+        prop_assert!((left..=left + cancelled).contains(&pair.orphans));
+        // A task asks once, however often its host has to answer.
+        prop_assert!(pair.asked <= tasks);
         // Each wait has one cause, and is touched by it.
         let waits = pair.causes.iter().sum::<u64>();
-        for (cause, touched) in pair.causes.iter().zip(&pair.touched) {
+        for (cause, touched) in pair.causes.iter().zip(&pair.touched).take(Stage::COMBINED) {
             prop_assert!(cause <= touched && *touched <= waits);
         }
         // A wait without end is no interval.
         prop_assert!(pair.interval.count() <= waits);
-        // Every poll that came was taken or refused; a drained run leaves none on its way.
+        // Every poll that came was taken or refused.
         prop_assert!(pair.accepted + pair.refused <= pair.sent);
-        prop_assert!(!drained || pair.accepted + pair.refused == pair.sent);
         prop_assert!(pair.seen <= pair.accepted + pair.refused && pair.unchanged <= pair.seen);
-        prop_assert_eq!(pair.store_latency.count(), pair.accepted);
+        prop_assert!(pair.errors_seen + pair.unchanged <= pair.seen);
+        let failed =
+            |of: &[Failure]| -> u64 { of.iter().map(|f| pair.failures[*f as usize]).sum() };
+        if !carrier.on_server {
+            // Every refusal has its reason; unknown tasks and broken connections are among the polls that were taken.
+            let refusals = [
+                Failure::QueueFull,
+                Failure::Down,
+                Failure::Limited,
+                Failure::TooSoon,
+            ];
+            prop_assert_eq!(pair.refused, failed(&refusals));
+            prop_assert!(failed(&[Failure::UnknownTask, Failure::Broken]) <= pair.accepted);
+            prop_assert!(pair.store_latency.count() <= pair.accepted);
+            prop_assert!(failed(&[Failure::TimedOut]) + pair.lost + pair.seen <= pair.sent);
+            prop_assert!(pair.retries <= pair.sent);
+            let gaps = pair.gap.count();
+            prop_assert!(gaps <= pair.sent, "{} gaps of {}", gaps, pair.sent);
+        }
+        prop_assert!(pair.leaked <= pair.sent);
+        prop_assert!(pair.store_reads_leaked <= pair.store_reads);
         // Every abort is settled or not, and those that ended a loop are among them.
-        let aborted =
-            pair.finals[Final::Detached as usize] + pair.finals[Final::CancelSent as usize];
+        let aborted = finals(&[Final::Detached, Final::CancelSent, Final::Forgotten]);
         prop_assert_eq!(pair.abort.count() + pair.aborts_unsettled, pair.aborts);
         prop_assert_eq!(pair.leaked_per_abort.count(), pair.aborts);
         prop_assert!(aborted <= pair.aborts);
+        let tenant = &model.tenants[number / model.servers.len()];
+        prop_assert!(pair.aborts == 0 || tenant.abort.is_some());
         // Windows hold the sends of the whole run up to the horizon.
         let windows: u64 = pair.windows.iter().map(|n| u64::from(*n)).sum();
         prop_assert!(pair.sent <= windows);
     }
+    prop_assert!(all_tasks <= totals.tasks);
+    prop_assert!(!warm || all_tasks == totals.tasks, "every task has one end");
     let shares: f64 = names
         .iter()
         .zip(&values[0])
@@ -485,6 +840,49 @@ fn conserved(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
         "wait shares sum to {}",
         shares
     );
+    // What is a share or a mean lies where it must.
+    for (group, values) in groups.iter().zip(&values) {
+        let value = |name: &str| values[names.iter().position(|n| n == name).unwrap()];
+        for share in ["utilisation", "host_utilisation", "fairness_jain"] {
+            let inside = value(share).is_none_or(|x| (0.0..=1.0 + 1e-9).contains(&x));
+            prop_assert!(inside, "{} of {:?}: {:?}", share, group, value(share));
+        }
+        let (mean, peak) = (
+            value("held_connections_mean"),
+            value("held_connections_peak"),
+        );
+        prop_assert!(
+            mean <= peak.map(|p| p + 1e-9),
+            "{:?} held, {:?} at most",
+            mean,
+            peak
+        );
+    }
+    Ok(())
+}
+
+/// What holds besides where nothing is lost, held or sent twice.
+fn conserved(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
+    adds_up_under_pressure(model, outcome)?;
+    let totals = outcome.totals;
+    prop_assert_eq!(totals.timed_out + totals.lost, 0);
+    let drained = model.stop == u64::MAX;
+    for pair in &outcome.pairs {
+        let tasks: u64 = pair.finals.iter().sum();
+        let running = pair.finals[Final::Running as usize];
+        prop_assert!(
+            !drained || running == 0,
+            "a drained run leaves no task running"
+        );
+        // A hint stands in every answer that is no error and not the end, and in every creation's.
+        prop_assert_eq!(pair.hints.iter().sum::<u64>(), tasks + pair.unchanged);
+        // A drained run leaves no poll on its way.
+        prop_assert!(!drained || pair.accepted + pair.refused == pair.sent);
+        prop_assert_eq!(
+            pair.store_latency.count(),
+            pair.accepted - pair.failures[Failure::Broken as usize]
+        );
+    }
     Ok(())
 }
 
@@ -552,38 +950,60 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
+/// What a run gave, to the bit: fingerprint, totals and every value of every group.
+fn bytes(model: &Model, outcome: &Outcome) -> (u64, Totals, Vec<Option<u64>>) {
+    let totals = Totals {
+        events: 0,
+        ..outcome.totals
+    };
+    let values = Group::all(model).into_iter().flat_map(|group| {
+        let (pairs, servers) = (&outcome.pairs, &outcome.servers);
+        let tallies = Tallies::of(group, pairs, servers, &outcome.tenants, model);
+        summary::values(&tallies, model)
+    });
+    let values = values.map(|v| v.map(f64::to_bits)).collect();
+    (outcome.fingerprint, totals, values)
+}
+
+/// The two ways of the engine give the same bytes and tell the same story.
+fn same_when_coupled(text: &str, number: u64) -> Result<(), TestCaseError> {
+    let scenario = parse(text);
+    let mut model = Model::new(&scenario);
+    let follow = Some(Follow {
+        tenant: None,
+        number,
+    });
+    let plain = outcome(&model, follow.clone());
+    model.couple_all();
+    let coupled = outcome(&model, follow);
+    // More events may meet the limit.
+    if let (Some(plain), Some(coupled)) = (plain, coupled) {
+        // A hint may be NaN, which is not equal to itself.
+        let story = |o: &Outcome| format!("{:#?}", o.story);
+        prop_assert_eq!(story(&plain), story(&coupled));
+        let (a, b) = (bytes(&model, &plain), bytes(&model, &coupled));
+        let names = catalogue::names();
+        for (i, (a, b)) in a.2.iter().zip(&b.2).enumerate() {
+            prop_assert_eq!(a, b, "{}", names[i % names.len()]);
+        }
+        prop_assert_eq!((a.0, a.1), (b.0, b.1));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(config(150))]
 
     /// Loops whose timers, answers and aborts are events do what loops do that settle them in advance, byte for byte.
     #[test]
     fn coupling_changes_nothing(text in any_scenario(), number in 1u64..5) {
-        let scenario = parse(&text);
-        let mut model = Model::new(&scenario);
-        let follow = Some(Follow { tenant: None, number });
-        let plain = outcome(&model, follow.clone());
-        model.couple_all();
-        let coupled = outcome(&model, follow);
-        // More events may meet the limit.
-        if let (Some(plain), Some(coupled)) = (plain, coupled) {
-            // A hint may be NaN, which is not equal to itself.
-            let story = |o: &Outcome| format!("{:#?}", o.story);
-            prop_assert_eq!(story(&plain), story(&coupled));
-            prop_assert_eq!(plain.fingerprint, coupled.fingerprint);
-            let totals = |o: &Outcome| Totals { events: 0, ..o.totals };
-            prop_assert_eq!(totals(&plain), totals(&coupled));
-            for group in Group::all(&model) {
-                let values = |o: &Outcome| -> Vec<Option<u64>> {
-                    let tallies = Tallies::of(group, &o.pairs, &o.servers, &o.tenants, &model);
-                    let values = summary::values(&tallies, &model).into_iter();
-                    values.map(|v| v.map(f64::to_bits)).collect()
-                };
-                let (a, b) = (values(&plain), values(&coupled));
-                for ((name, a), b) in catalogue::names().iter().zip(a).zip(b) {
-                    prop_assert_eq!(a, b, "{}", name);
-                }
-            }
-        }
+        same_when_coupled(&text, number)?;
+    }
+
+    /// … at servers that refuse, go down and forget as well.
+    #[test]
+    fn coupling_changes_nothing_at_guarded_servers(text in any_guarded_scenario(), number in 1u64..5) {
+        same_when_coupled(&text, number)?;
     }
 
     /// No scenario panics; what runs is conserved and causal, and following a task changes nothing.
@@ -595,9 +1015,23 @@ proptest! {
         let followed = outcome(&model, Some(Follow { tenant: None, number }));
         prop_assert_eq!(plain.is_some(), followed.is_some());
         if let (Some(plain), Some(followed)) = (plain, followed) {
-            prop_assert_eq!(plain.fingerprint, followed.fingerprint);
-            prop_assert_eq!(plain.totals, followed.totals);
+            prop_assert_eq!(bytes(&model, &plain), bytes(&model, &followed));
             conserved(&model, &plain)?;
+            causal(&model, &followed)?;
+        }
+    }
+
+    /// The same for whatever can go wrong at servers, hosts and between them.
+    #[test]
+    fn pressure_conserves_what_it_counts(text in any_pressed_scenario(), number in 1u64..5) {
+        let scenario = parse(&text);
+        let model = Model::new(&scenario);
+        let plain = outcome(&model, None);
+        let followed = outcome(&model, Some(Follow { tenant: None, number }));
+        prop_assert_eq!(plain.is_some(), followed.is_some());
+        if let (Some(plain), Some(followed)) = (plain, followed) {
+            prop_assert_eq!(bytes(&model, &plain), bytes(&model, &followed));
+            adds_up_under_pressure(&model, &plain)?;
             causal(&model, &followed)?;
         }
     }

@@ -114,7 +114,8 @@ impl Breaker {
         match self.state {
             State::Closed => {
                 if self.trips(failed, now) {
-                    (self.state, self.since) = (State::Open(now + self.rules.open), now);
+                    (self.state, self.since) =
+                        (State::Open(now.saturating_add(self.rules.open)), now);
                     self.forget();
                     return Change::Opened;
                 }
@@ -122,7 +123,7 @@ impl Breaker {
             }
             State::HalfOpen if probe => {
                 if failed {
-                    self.state = State::Open(now + self.rules.open);
+                    self.state = State::Open(now.saturating_add(self.rules.open));
                     return Change::Reopened;
                 }
                 self.state = State::Closed;
@@ -149,7 +150,7 @@ impl Breaker {
             self.failed_in_window += u32::from(failed);
         }
         while let Some((at, failure)) = self.recent.front().copied()
-            && at + within <= now
+            && at.saturating_add(within) <= now
         {
             self.recent.pop_front();
             self.failed_in_window -= u32::from(failure);

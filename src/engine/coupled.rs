@@ -79,6 +79,10 @@ pub struct Loop {
     pub left: u64,
     /// Its host has seen the question.
     pub asked: bool,
+    /// … and it was counted.
+    pub asking_counted: bool,
+    /// The answer is on its way to the server.
+    pub answer_sent: bool,
     /// The answer has come.
     pub answered: bool,
     /// The status last known is `input_required`.
@@ -115,6 +119,8 @@ impl Default for Loop {
             asks_at: u64::MAX,
             left: 0,
             asked: false,
+            asking_counted: false,
+            answer_sent: false,
             answered: false,
             knows_question: false,
             held_from: 0,
@@ -156,6 +162,12 @@ impl Simulation<'_> {
         if end < u64::MAX {
             self.announce(slot, end, super::push::END);
         }
+    }
+
+    /// When the loop of a task gives up; [`u64::MAX`] for never.
+    pub(super) fn gives_up_at(&self, slot: u32) -> u64 {
+        let task = &self.slab.tasks[slot as usize];
+        deadline(policy(self.model, task.class).give_up_after, task.created)
     }
 
     /// The loop sleeps from `from` until its timer at `next`, unless something comes between.
@@ -221,6 +233,10 @@ impl Simulation<'_> {
         if state_is_retry(&self.loops[slot as usize]) {
             // The transport's own: its poll has passed the gates.
             let tick = task.tick;
+            if self.model.observed(now) {
+                let requests = self.requests_per_poll(task.class);
+                self.pairs[task.pair as usize].retries += requests;
+            }
             return self.send::<false>(slot, now, tick);
         }
         if self.model.tenants[task.class as usize].host_loop.is_some() {
@@ -364,8 +380,6 @@ impl Simulation<'_> {
         if !tries || attempt >= retries.requests || task.abort < self.now {
             return false;
         }
-        self.count_failure_seen(slot, failure);
-        self.tell_poll(slot, Some(self.now), failure.text());
         let wait = retries.before(
             attempt,
             task.key.draw(Purpose::Retry, u64::from(task.polls)),
@@ -375,13 +389,12 @@ impl Simulation<'_> {
         if next > deadline {
             return false;
         }
+        self.count_failure_seen(slot, failure);
+        self.tell_poll(slot, Some(self.now), failure.text());
         let state = &mut self.loops[slot as usize];
         (state.attempt, state.phase) = (attempt, Phase::Sleeping);
         (state.since, state.timer) = (self.now, next);
         state.uncounted += 1;
-        if self.model.observed(next) {
-            self.pairs[task.pair as usize].retries += 1;
-        }
         if next <= self.model.stop {
             self.push_task_event(slot, next, Step::Sends, Kind::Timer);
         }
@@ -403,7 +416,11 @@ impl Simulation<'_> {
         match state.phase {
             Phase::InFlight | Phase::Held | Phase::Answering => {
                 if aborts_requests(self.model, task.class) {
-                    self.tell_poll(slot, None, "dropped by the abort");
+                    if state.phase == Phase::Held || self.waits_for_cancel(task.class) {
+                        self.drop_poll(slot, "dropped by the abort");
+                    } else {
+                        self.tell_poll(slot, None, "dropped by the abort");
+                    }
                     self.settle_abort(slot, now);
                 }
             }
@@ -492,7 +509,7 @@ impl Simulation<'_> {
         match state.phase {
             // The events of the poll are still to come, and are told apart by the task's being settled.
             Phase::InFlight | Phase::Answering => {}
-            Phase::Held => self.drop_poll(slot),
+            Phase::Held => self.drop_poll(slot, "dropped by its host"),
             _ => self.loops[slot as usize].phase = Phase::Idle,
         }
         self.give_places_back(slot);
@@ -506,7 +523,7 @@ impl Simulation<'_> {
 
     /// Its host has started again, and with it the loop. The first poll comes after `spread`.
     pub(super) fn start_again(&mut self, slot: u32, spread: u64) {
-        self.drop_poll(slot);
+        self.drop_poll(slot, "dropped by its host");
         self.leave_queues(slot);
         let state = &mut self.loops[slot as usize];
         (state.phase, state.attempt) = (Phase::Idle, 0);
@@ -557,6 +574,9 @@ impl Simulation<'_> {
             if matches!(phase, Phase::InFlight | Phase::Held | Phase::Answering) {
                 let task = &self.slab.tasks[slot as usize];
                 let (class, polled) = (task.class, task.polled());
+                if phase == Phase::Held {
+                    self.let_go(slot, self.model.stop);
+                }
                 self.totals.in_flight += self.requests_per_poll(class);
                 if polled {
                     self.tell_poll(slot, None, "in flight");

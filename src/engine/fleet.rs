@@ -187,7 +187,9 @@ impl Simulation<'_> {
         self.tenant_tallies[class as usize].reconnects += u64::from(self.model.observed(self.now));
         for slot in loops {
             let task = &self.slab.tasks[slot as usize];
-            if !task.polled() || self.loops[slot as usize].phase == Phase::Cancelling {
+            // A task whose id its host does not hold yet has no loop as yet.
+            let begun = task.polled() && task.created <= self.now;
+            if !begun || self.loops[slot as usize].phase == Phase::Cancelling {
                 continue;
             }
             let u = task.key.draw(Purpose::Spread, index);
@@ -240,6 +242,10 @@ impl Simulation<'_> {
         self.hosts[state.host as usize].loops.push(double);
         if (self.now + 1..=self.model.stop).contains(&task.abort) && task.abort < u64::MAX {
             self.push_task_event(double, task.abort, Step::Aborts, Kind::Abort);
+        }
+        let deadline = self.gives_up_at(double);
+        if (self.now..=self.model.stop).contains(&deadline) && deadline < u64::MAX {
+            self.push_task_event(double, deadline, Step::Aborts, Kind::GiveUp);
         }
         let next = self.now.saturating_add(spread);
         self.sleep(double, self.now, next, next);

@@ -365,7 +365,7 @@ impl Simulation<'_> {
 
     /// Pushes an event that belongs to no task.
     pub(super) fn push_shared_event(&mut self, time: u64, kind: Kind, number: u32) {
-        if time > self.model.stop {
+        if time > self.model.stop || time == u64::MAX {
             return;
         }
         self.queue.push(Event {

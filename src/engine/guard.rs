@@ -76,7 +76,9 @@ impl Simulation<'_> {
         }
         self.comes_up(slot);
         if let Some(gap) = server.minimum_gap.as_ref().filter(|_| request) {
-            let before = std::mem::replace(&mut self.loops[slot as usize].last_poll, self.now);
+            // Whichever loop of a task polls.
+            let first = self.first_of(slot) as usize;
+            let before = std::mem::replace(&mut self.loops[first].last_poll, self.now);
             let since = match before {
                 u64::MAX if gap.from_issue => Some(task.created),
                 u64::MAX => None,
@@ -165,23 +167,31 @@ impl Simulation<'_> {
             return self.loses(slot);
         }
         if !self.knows(slot, done) {
-            if model.observed(task.sent) {
-                self.pairs[task.pair as usize].failures[Failure::UnknownTask as usize] += 1;
-            }
-            let back = delay(model, &task, Purpose::DelayBack, index);
-            let seen = done.saturating_add(back);
-            let unknown = Answer::Failed(Failure::UnknownTask, u64::MAX);
-            return self.answer_comes(slot, seen, unknown);
+            return self.answer_unknown(slot, done);
         }
         let ended = task.coupled() && {
             let first = self.first_of(slot);
             self.slab.tasks[first as usize].end <= done
         };
-        if task.coupled() && !ended && self.holds(slot, done) {
+        // A poll for which nobody waits any more is not held.
+        if task.coupled() && !ended && !task.settled() && self.holds(slot, done) {
             self.slab.tasks[slot as usize].holds -= 1;
             return;
         }
         self.answer_now(slot, done);
+    }
+
+    /// The server does not know the task of a poll, and says so at `done`.
+    pub(super) fn answer_unknown(&mut self, slot: u32, done: u64) {
+        let model = self.model;
+        let task = self.slab.tasks[slot as usize];
+        if model.observed(task.sent) {
+            let requests = self.requests_per_poll(task.class);
+            self.pairs[task.pair as usize].failures[Failure::UnknownTask as usize] += requests;
+        }
+        let back = delay(model, &task, Purpose::DelayBack, u64::from(task.polls));
+        let unknown = Answer::Failed(Failure::UnknownTask, u64::MAX);
+        self.answer_comes(slot, done.saturating_add(back), unknown);
     }
 
     /// A poll whose host has given it up comes to the server: it is work all the same.
@@ -257,7 +267,7 @@ impl Simulation<'_> {
     }
 
     /// Does the server know the task at `at`?
-    fn knows(&mut self, slot: u32, at: u64) -> bool {
+    pub(super) fn knows(&mut self, slot: u32, at: u64) -> bool {
         let task = &self.slab.tasks[slot as usize];
         let server = &self.model.servers[task.server_class as usize];
         if at >= task.created.saturating_add(server.ttl) {

@@ -55,6 +55,7 @@ impl Simulation<'_> {
             return;
         }
         self.totals.tasks += 1;
+        self.members[member as usize].counted |= model.observed(created);
         let traced = self.tracer.as_mut().is_some_and(|t| t.wants(class));
         let mut task = Task {
             abort: self.abort_time(class, key, created),
@@ -81,13 +82,17 @@ impl Simulation<'_> {
         }
         if !servers.limits_execution() {
             task.end = created.saturating_add(duration(model, &task));
-            if let HintSource::ByLoad(_) = servers.hint {
-                self.stations[server as usize].hold_until(task.end);
-            }
         }
         let slot = self.slab.insert(task);
         if task.coupled() {
             self.begin_loop(slot);
+        }
+        if let HintSource::ByLoad(_) = servers.hint
+            && !servers.limits_execution()
+        {
+            // A task that will ask for input has no end as yet.
+            let end = self.slab.tasks[slot as usize].end;
+            self.stations[server as usize].hold_until(end);
         }
         if servers.limits_execution() {
             self.push_task_event(slot, created, Step::Ends, Kind::Queue);
@@ -171,7 +176,7 @@ impl Simulation<'_> {
     pub(super) fn see(&mut self, slot: u32, seen: u64, answer: Answer, aborted: bool) {
         self.count_answer::<false>(slot, seen, answer);
         let (saw, hint, status, after) = match answer {
-            Answer::Ended => return self.end_seen(slot, seen),
+            Answer::Ended => return self.end_seen(slot, seen, true),
             Answer::Working(hint) | Answer::Asks(hint) => {
                 let asks = matches!(answer, Answer::Asks(_));
                 let coupled = self.slab.tasks[slot as usize].coupled();
@@ -210,6 +215,15 @@ impl Simulation<'_> {
     #[inline(always)]
     pub(super) fn count_answer<const PLAIN: bool>(&mut self, slot: u32, seen: u64, answer: Answer) {
         let model = self.model;
+        // The answer to a question is a change, as the question is.
+        let known = !PLAIN
+            && self.slab.tasks[slot as usize].coupled()
+            && self.loops[slot as usize].knows_question;
+        let changed = match answer {
+            Answer::Working(_) => known,
+            Answer::Asks(_) => !known,
+            _ => false,
+        };
         let task = &mut self.slab.tasks[slot as usize];
         let (outcome, failure) = match answer {
             Answer::Working(_) | Answer::Asks(_) => (0, None),
@@ -217,7 +231,11 @@ impl Simulation<'_> {
             Answer::Failed(Failure::TimedOut, _) => (3, Some(Failure::TimedOut)),
             Answer::Failed(failure, _) => (2, Some(failure)),
         };
-        task.streak += u32::from(outcome != 1);
+        task.streak = if changed {
+            0
+        } else {
+            task.streak + u32::from(outcome != 1)
+        };
         self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, outcome));
         let requests = if PLAIN || !task.coupled() {
             1
@@ -242,14 +260,8 @@ impl Simulation<'_> {
                 pair.errors_seen += requests;
             }
             match answer {
-                Answer::Working(hint) => {
-                    pair.unchanged += requests;
-                    count_hint(pair, hint);
-                }
-                Answer::Asks(hint) => {
-                    // A question seen for the first time is a change.
-                    let knows = self.loops[slot as usize].knows_question;
-                    pair.unchanged += if knows { requests } else { 0 };
+                Answer::Working(hint) | Answer::Asks(hint) => {
+                    pair.unchanged += if changed { 0 } else { requests };
                     count_hint(pair, hint);
                 }
                 _ => {}
@@ -490,8 +502,8 @@ impl Simulation<'_> {
         });
     }
 
-    /// The host sees the end of a task.
-    pub(super) fn end_seen(&mut self, slot: u32, seen: u64) {
+    /// The host sees the end of a task, in the answer to a poll or (not `polled`) in a notification.
+    pub(super) fn end_seen(&mut self, slot: u32, seen: u64, polled: bool) {
         let model = self.model;
         let mut task = self.slab.tasks[slot as usize];
         if task.coupled() {
@@ -515,7 +527,9 @@ impl Simulation<'_> {
                 pair.result.record(latency);
             }
         }
-        self.tell_poll(slot, Some(seen), task.outcome.status());
+        if polled {
+            self.tell_poll(slot, Some(seen), task.outcome.status());
+        }
         self.end_loop(
             slot,
             seen,
@@ -541,14 +555,18 @@ impl Simulation<'_> {
         self.tell(slot, task.abort, 5, "abort", String::new);
         let rules = self.model.tenants[task.class as usize].abort.as_ref();
         let then = rules.map_or(Then::Detach, |a| a.then);
-        if let Some(rules) = rules {
+        // What an abort sends is sent once for a task, however many loops poll it.
+        let first = !task.coupled() || self.first_of(slot) == slot;
+        if let Some(rules) = rules
+            && first
+        {
             self.send_notices(slot, rules.notices, at);
         }
-        if then == Then::Cancel {
+        if then == Then::Cancel && first {
             self.send_cancel(slot, at);
             let bound = rules.map_or(0, |a| a.cancel_bound);
-            if task.coupled() && bound > 0 {
-                self.drop_poll(slot);
+            if self.waits_for_cancel(task.class) {
+                self.drop_poll(slot, "dropped by the abort");
                 self.leave_queues(slot);
                 self.loops[slot as usize].phase = Phase::Cancelling;
                 let bound = at.saturating_add(bound);
@@ -565,6 +583,12 @@ impl Simulation<'_> {
         };
         self.end_loop(slot, at, how);
         self.slab.sweep(slot);
+    }
+
+    /// Does a caller that aborts wait for the answer to `tasks/cancel`?
+    pub(super) fn waits_for_cancel(&self, class: u16) -> bool {
+        let rules = self.model.tenants[class as usize].abort.as_ref();
+        rules.is_some_and(|a| a.then == Then::Cancel && a.cancel_bound > 0)
     }
 
     /// `notifications/cancelled` of an abort.
@@ -629,8 +653,8 @@ impl Simulation<'_> {
                 tally_abort(&mut self.pairs[task.pair as usize], &task, returned);
             }
         }
-        if !model.servers[task.server_class as usize].limits_execution() && how != Final::CancelSent
-        {
+        let limits = model.servers[task.server_class as usize].limits_execution();
+        if !limits && how != Final::CancelSent && task.end < u64::MAX {
             self.tell(slot, task.end, 0, "terminal", || {
                 task.outcome.status().into()
             });
@@ -691,7 +715,8 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         let model = self.model;
         let stop = model.stop;
-        if task.abort <= stop {
+        let aborted = task.abort <= stop && task.abort < u64::MAX;
+        if aborted {
             self.leak(slot, stop);
         }
         if task.coupled() && self.first_of(slot) != slot {
@@ -701,7 +726,7 @@ impl Simulation<'_> {
         self.pairs[task.pair as usize].active_ns += u128::from(active);
         if task.counted {
             self.pairs[task.pair as usize].finals[Final::Running as usize] += 1;
-            if task.abort <= stop {
+            if aborted {
                 let returned = self.returns_at(&task, u64::MAX);
                 tally_abort(&mut self.pairs[task.pair as usize], &task, returned);
             } else {
@@ -709,12 +734,14 @@ impl Simulation<'_> {
                     u64::from(task.end <= stop && task.end < u64::MAX);
             }
         }
-        if task.abort <= stop {
+        if aborted {
             self.tell(slot, task.abort, 5, "abort", || {
                 "not settled when the run stopped".into()
             });
         }
-        self.tell(slot, stop, 9, "stopped", || {
+        // A loop that waits for an answer that will not come outlasts a drained run.
+        let at = if stop < u64::MAX { stop } else { self.now };
+        self.tell(slot, at, 9, "stopped", || {
             "the run stopped while it was polled".into()
         });
     }
@@ -778,7 +805,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Adds a wait to the row of the poll it follows, or to the creation's.
+    /// Adds a wait to the row of what it follows: a poll, a notification, a breaker that held a poll back, or the creation.
     #[cold]
     fn tell_wait(&mut self, slot: u32, at: u64, hint: Option<RawHint>, wait: Wait) {
         let polled = self.slab.tasks[slot as usize].polls > 0;
@@ -790,7 +817,7 @@ impl Simulation<'_> {
             .rows
             .iter_mut()
             .rev()
-            .find(|r| r.at == at && r.event == event)
+            .find(|r| r.at == at && [event, "notification", "held back"].contains(&r.event))
         {
             row.wait = Some(WaitRow { hint, wait });
         }

@@ -178,6 +178,8 @@ struct Member {
     at_once: u16,
     /// Polls sent in the observed interval.
     polls: u64,
+    /// It has such a task.
+    counted: bool,
 }
 
 struct Simulation<'m> {
@@ -277,7 +279,7 @@ impl<'m> Simulation<'m> {
                 Kind::Poll => self.poll_arrives(event.slot, event.tag),
                 Kind::Result => self.result_arrives(event.slot),
                 Kind::Cancel => self.cancel_arrives(event.slot),
-                Kind::Update => self.update_arrives(event.slot),
+                Kind::Update => self.update_comes(event.slot),
                 Kind::Release => self.release_comes(event.slot, event.tag),
                 Kind::Answer => self.answer_arrives(event.slot, event.tag),
                 Kind::Notice => self.notice_comes(event.slot),
@@ -382,7 +384,7 @@ impl<'m> Simulation<'m> {
         for (tenant, tally) in self.model.tenants.iter().zip(&mut self.tenant_tallies) {
             let first = tenant.first_member as usize;
             for member in &self.members[first..first + tenant.count as usize] {
-                if member.created > 0 {
+                if member.counted {
                     tally.share(member.polls, tenant.weight);
                 }
             }

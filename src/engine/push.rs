@@ -5,8 +5,9 @@ use super::Simulation;
 use super::coupled::Phase;
 use super::queue::{Kind, Step};
 use super::server::{Answer, delay, duration};
+use super::task::Life;
 use crate::metrics::tally::Failure;
-use crate::model::Push;
+use crate::model::{HintSource, Push};
 use crate::policy::Saw;
 use crate::random::{Purpose, unit};
 
@@ -71,15 +72,17 @@ impl Simulation<'_> {
                 }
             }
             Push::Replaces => {
-                self.drop_poll(slot);
+                self.loops[slot as usize].attempt = 0;
+                self.drop_poll(slot, "dropped by its host");
                 self.leave_queues(slot);
                 if task.end <= now {
-                    return self.end_seen(slot, now);
+                    return self.end_seen(slot, now, false);
                 }
                 self.status_told(slot);
             }
             Push::Restarts => {
-                self.drop_poll(slot);
+                self.loops[slot as usize].attempt = 0;
+                self.drop_poll(slot, "dropped by its host");
                 self.leave_queues(slot);
                 self.status_told(slot);
             }
@@ -103,21 +106,21 @@ impl Simulation<'_> {
         self.decide::<false>(slot, self.now, saw, Some(hint), u64::MAX);
     }
 
-    /// The poll of a loop, if it has one, is given up by its host.
-    pub(super) fn drop_poll(&mut self, slot: u32) {
+    /// The poll of a loop, if it has one, is given up by its host; `why` is told.
+    pub(super) fn drop_poll(&mut self, slot: u32, why: &'static str) {
         let state = &self.loops[slot as usize];
         if matches!(
             state.phase,
             Phase::InFlight | Phase::Held | Phase::Answering
         ) {
             if state.phase == Phase::Held {
-                self.let_go(slot);
+                self.let_go(slot, self.now);
             }
             self.loops[slot as usize].phase = Phase::Idle;
             let requests = self.requests_per_poll(self.slab.tasks[slot as usize].class);
             self.totals.dropped += requests;
             self.mark_dropped(slot, self.now);
-            self.tell_poll(slot, None, "dropped by its host");
+            self.tell_poll(slot, None, why);
         }
     }
 
@@ -192,25 +195,49 @@ impl Simulation<'_> {
             return;
         };
         let takes = input.answer.draw(|| task.key.draw(Purpose::InputAnswer, 0));
+        let state = &mut self.loops[slot as usize];
+        state.answer_sent = false;
+        if !std::mem::replace(&mut state.asking_counted, true) {
+            self.pairs[task.pair as usize].asked += u64::from(task.counted);
+        }
         let sent = self.now.saturating_add(takes);
-        let pair = &mut self.pairs[task.pair as usize];
-        pair.asked += u64::from(task.counted);
-        if sent > model.stop {
-            return;
+        if sent <= model.stop {
+            self.push_task_event(slot, sent, Step::Sends, Kind::Update);
         }
-        if model.observed(sent) {
-            pair.updates += 1;
-        }
-        let out = delay(model, &task, Purpose::DelayOut, UPDATE);
-        self.push_task_event(slot, sent.saturating_add(out), Step::Arrives, Kind::Update);
     }
 
-    /// A `tasks/update` comes: the task works again.
-    pub(super) fn update_arrives(&mut self, slot: u32) {
+    /// A `tasks/update` is sent, or comes to the server.
+    pub(super) fn update_comes(&mut self, slot: u32) {
+        if !std::mem::replace(&mut self.loops[slot as usize].answer_sent, true) {
+            let task = self.slab.tasks[slot as usize];
+            // Whoever has given up on a task answers it no more.
+            if task.polled() && self.loops[slot as usize].phase != Phase::Cancelling {
+                if self.model.observed(self.now) {
+                    self.pairs[task.pair as usize].updates += 1;
+                }
+                let out = delay(self.model, &task, Purpose::DelayOut, UPDATE);
+                if out == 0 {
+                    self.update_arrives(slot);
+                } else {
+                    let arrival = self.now.saturating_add(out);
+                    self.push_task_event(slot, arrival, Step::Arrives, Kind::Update);
+                }
+            }
+        } else {
+            self.update_arrives(slot);
+        }
+        self.slab.release(slot);
+    }
+
+    /// A `tasks/update` comes to the server: the task works again.
+    fn update_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         let service = super::server::service(self.model, &task, UPDATE);
-        let taken = !task.settled() && !self.is_down(slot, self.now);
-        if taken && let Ok(served) = self.serve(slot, service) {
+        if task.end < u64::MAX {
+            // It was cancelled.
+        } else if !self.is_down(slot, self.now)
+            && let Ok(served) = self.serve(slot, service)
+        {
             let left = self.loops[slot as usize].left;
             self.loops[slot as usize].answered = true;
             let end = served.done.saturating_add(left);
@@ -219,17 +246,21 @@ impl Simulation<'_> {
             if server.limits_execution() {
                 self.push_task_event(slot, end, Step::Ends, Kind::TaskEnd);
             } else {
+                if let HintSource::ByLoad(_) = server.hint {
+                    self.stations[task.server as usize].end_early(u64::MAX, end);
+                }
+                let unseen = task.life == Life::SettledUnseen && end <= self.model.stop;
+                self.pairs[task.pair as usize].unseen += u64::from(unseen);
                 self.announce(slot, end, END);
             }
             self.announce(slot, served.done, WORKS);
             self.tell(slot, served.done, 0, "answered", || "working".into());
             self.something_changes(slot, served.done);
-        } else if !task.settled() {
+        } else {
             // Refused: the host tries again.
             self.loops[slot as usize].asked = false;
             self.loops[slot as usize].knows_question = false;
         }
-        self.slab.release(slot);
     }
 
     /// Holds a poll whose service has ended at `done`, because nothing has changed. Is it held?
@@ -245,7 +276,7 @@ impl Simulation<'_> {
         state.phase = Phase::Held;
         state.held_from = done;
         state.held_until = done.saturating_add(hold);
-        self.tally_held(slot, true);
+        self.tally_held(slot, true, done);
         self.push_release(slot, done);
         true
     }
@@ -258,7 +289,11 @@ impl Simulation<'_> {
             self.loops[first as usize].asks_at,
             self.slab.tasks[first as usize].end,
         );
-        let mut at = state.held_until.min(self.times_out_at(slot));
+        let server = &self.model.servers[self.slab.tasks[slot as usize].server_class as usize];
+        let deleted = self.slab.tasks[slot as usize]
+            .created
+            .saturating_add(server.ttl);
+        let mut at = state.held_until.min(self.times_out_at(slot)).min(deleted);
         for change in [end, question] {
             if change > now {
                 at = at.min(change);
@@ -294,15 +329,19 @@ impl Simulation<'_> {
         let (end, due) = (self.slab.tasks[first as usize].end, self.times_out_at(slot));
         let changed = end <= now || self.asks(slot, now) != state.knows_question;
         let down = self.is_down(slot, now);
-        if !changed && !down && now < state.held_until && now < due {
+        let unknown = !self.knows(slot, now);
+        if !changed && !down && !unknown && now < state.held_until && now < due {
             return self.push_release(slot, now);
         }
-        self.let_go(slot);
+        self.let_go(slot, self.now);
         self.loops[slot as usize].phase = Phase::InFlight;
         // As the event of a poll does, an answer gives one hold back.
         self.slab.tasks[slot as usize].holds += 1;
         if down {
             return self.breaks(slot, now);
+        }
+        if unknown {
+            return self.answer_unknown(slot, now);
         }
         if !changed && now >= due {
             return self.answer_comes(slot, now, Answer::Failed(Failure::TimedOut, u64::MAX));
@@ -310,25 +349,26 @@ impl Simulation<'_> {
         self.answer_now(slot, now);
     }
 
-    /// A poll is no longer held.
-    pub(super) fn let_go(&mut self, slot: u32) {
-        self.tally_held(slot, false);
+    /// A poll is no longer held, from `at` on.
+    pub(super) fn let_go(&mut self, slot: u32, at: u64) {
+        self.tally_held(slot, false, at);
         let task = self.slab.tasks[slot as usize];
         let from = self.loops[slot as usize].held_from;
         let tally = &mut self.server_tallies[task.server_class as usize];
-        tally.held.add(from, self.now);
-        tally.held_ns += u128::from(self.model.observed_part(from, self.now));
+        tally.held.add(from, at);
+        tally.held_ns += u128::from(self.model.observed_part(from, at));
     }
 
-    fn tally_held(&mut self, slot: u32, begins: bool) {
-        let observed = self.model.observed(self.now);
+    fn tally_held(&mut self, slot: u32, begins: bool, at: u64) {
         let class = self.slab.tasks[slot as usize].server_class as usize;
         let tally = &mut self.server_tallies[class];
+        // So many were held since the last change.
+        if self.model.observed_part(tally.held_since, at) > 0 {
+            tally.held_peak = tally.held_peak.max(tally.held_now);
+        }
+        tally.held_since = at;
         if begins {
             tally.held_now += 1;
-            if observed {
-                tally.held_peak = tally.held_peak.max(tally.held_now);
-            }
         } else {
             tally.held_now -= 1;
         }

@@ -43,7 +43,7 @@ pub enum Kind {
     Result,
     /// A `tasks/cancel` arrives.
     Cancel,
-    /// A `tasks/update` arrives.
+    /// A `tasks/update` is sent, or arrives.
     Update,
     /// A poll that a server holds may be answered.
     Release,

@@ -227,12 +227,20 @@ impl Simulation<'_> {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
         let limit = model.servers[task.server_class as usize].queue_limit;
-        let served = self.stations[task.server as usize].serve(self.now, service, limit)?;
-        let tally = &mut self.server_tallies[task.server_class as usize];
-        tally.busy_ns += u128::from(model.observed_part(served.start, served.done));
-        if served.start > self.now {
-            tally.waiting_ns += u128::from(model.observed_part(self.now, served.start));
-            tally.waiting.add(self.now, served.start);
+        let (server, class) = (task.server as usize, task.server_class as usize);
+        let served = self.stations[server].serve(self.now, service, limit)?;
+        let (mut start, mut done) = (served.start, served.done);
+        if model.servers[class].outage.is_some()
+            && let Some(broke) = self.breaks_within(slot, self.now, done)
+        {
+            // A server that goes down works on it no longer.
+            (start, done) = (start.min(broke), done.min(broke));
+        }
+        let tally = &mut self.server_tallies[class];
+        tally.busy_ns += u128::from(model.observed_part(start, done));
+        if start > self.now {
+            tally.waiting_ns += u128::from(model.observed_part(self.now, start));
+            tally.waiting.add(self.now, start);
         }
         Ok(served)
     }
@@ -304,8 +312,13 @@ impl Simulation<'_> {
         } else {
             self.serve(slot, service(self.model, &task, CANCEL))
         };
-        let answered = served.map_or(self.now, |s| s.done);
-        self.cancel_answered(slot, answered);
+        let outage = self.model.servers[task.server_class as usize]
+            .outage
+            .as_ref();
+        if served.is_ok() || !self.is_down(slot, self.now) || !outage.is_some_and(|o| o.silent) {
+            let answered = served.map_or(self.now, |s| s.done);
+            self.cancel_answered(slot, answered);
+        }
         match served {
             Ok(served) if limits => {
                 self.push_task_event(slot, served.done, Step::Reads, Kind::Cancelled);
@@ -395,7 +408,9 @@ impl Simulation<'_> {
     pub(super) fn cancelled(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         if task.end > self.now {
-            let waiting = task.end == u64::MAX;
+            // A task that asks for input has no end as yet, but has its place.
+            let station = &self.stations[task.server as usize];
+            let waiting = task.end == u64::MAX && station.backlog.contains(&slot);
             let mine = &mut self.slab.tasks[slot as usize];
             (mine.end, mine.outcome) = (self.now, Outcome::Cancelled);
             self.tell(slot, self.now, 0, "terminal", || "cancelled".into());

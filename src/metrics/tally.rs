@@ -429,6 +429,8 @@ pub struct ServerTally {
     pub held_ns: u128,
     /// Polls held now.
     pub held_now: u64,
+    /// Since when that many.
+    pub held_since: u64,
     /// Most polls held at once in [warm-up, horizon).
     pub held_peak: u64,
 }
@@ -444,6 +446,7 @@ impl ServerTally {
             held: Occupancy::new(horizon),
             held_ns: 0,
             held_now: 0,
+            held_since: 0,
             held_peak: 0,
         }
     }

@@ -477,7 +477,7 @@ impl Policy {
     ) -> Wait {
         let mut backed = steps[2];
         if state.slow_downs > 0 && self.slow_down > 0 {
-            let slower = self.slow_down * u64::from(state.slow_downs);
+            let slower = self.slow_down.saturating_mul(u64::from(state.slow_downs));
             backed = backed.saturating_add(slower).min(FOREVER);
             touched |= bit(Stage::SlowDown);
             cause = Stage::SlowDown;
