@@ -773,7 +773,8 @@ fn a_saturated_store_is_told_with_its_utilisation() {
             ("store_saturated", "", "busy", 1, Some(0.95))
         ]
     );
-    assert_eq!(found(&run(&scenario.replace("= 50 ", "= 250 "))), []);
+    let calm = run(&scenario.replace("= 50 ", "= 250 "));
+    assert_eq!(of(&calm, "store_saturated"), []);
 }
 
 // The list is whole

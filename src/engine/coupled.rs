@@ -327,7 +327,14 @@ impl Simulation<'_> {
         if self.model.observed(task.sent) {
             self.pairs[task.pair as usize].lost += requests;
         }
-        self.loops[slot as usize].phase = Phase::Lost;
+        let state = &mut self.loops[slot as usize];
+        state.phase = Phase::Lost;
+        if std::mem::take(&mut state.probe) {
+            // It tells the breaker nothing.
+            let number = state.breaker;
+            self.breakers[number as usize].give_up_probe();
+            self.try_again(number);
+        }
         self.tell_poll(slot, None, "lost");
     }
 

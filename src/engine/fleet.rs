@@ -195,7 +195,10 @@ impl Simulation<'_> {
             let u = task.key.draw(Purpose::Spread, index);
             let spread = ((u128::from(rules.spread) * u128::from(u)) >> 64) as u64;
             if rules.duplicates {
-                self.double(slot, spread, index as u32);
+                // One new loop for each task, however many run already.
+                if self.first_of(slot) == slot {
+                    self.double(slot, spread, index as u32);
+                }
             } else {
                 self.start_again(slot, spread);
             }
@@ -208,11 +211,6 @@ impl Simulation<'_> {
     /// A second loop polls a task beside the one that still runs.
     fn double(&mut self, slot: u32, spread: u64, index: u32) {
         let (task, state) = (self.slab.tasks[slot as usize], self.loops[slot as usize]);
-        let first = if state.doubles == u32::MAX {
-            slot
-        } else {
-            state.doubles
-        };
         let polls = index.wrapping_mul(DOUBLES_APART);
         let double = self.slab.insert(Task {
             state: State::default(),
@@ -228,15 +226,15 @@ impl Simulation<'_> {
         if self.loops.len() < self.slab.tasks.len() {
             self.loops.resize(self.slab.tasks.len(), Loop::default());
         }
-        // The double reads the state of the task in the first one's slot.
-        self.slab.tasks[first as usize].holds += 1;
+        // The double reads the state of the task in this one's slot.
+        self.slab.tasks[slot as usize].holds += 1;
         let ticket = self.loops[double as usize].ticket;
         self.loops[double as usize] = Loop {
             ticket: ticket.wrapping_add(1),
             uncounted: polls,
             breaker: state.breaker,
             host: state.host,
-            doubles: first,
+            doubles: slot,
             ..Loop::default()
         };
         self.hosts[state.host as usize].loops.push(double);

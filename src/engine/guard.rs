@@ -38,7 +38,7 @@ impl Guards {
         let downtimes = |server: &crate::model::ServerClass| -> Vec<Downtime> {
             let root = key.part(server.key);
             (0..server.count)
-                .map(|n| Downtime::new(root.part(u64::from(n))))
+                .map(|n| Downtime::new(root.part(u64::from(n)), model.horizon))
                 .collect()
         };
         let downtimes: Vec<Downtime> = if outages {

@@ -610,7 +610,10 @@ impl Simulation<'_> {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         task.life = Life::Settled;
-        let task = *task;
+        if task.coupled() {
+            self.forgo_question(slot);
+        }
+        let task = self.slab.tasks[slot as usize];
         let pair = task.pair as usize;
         if task.coupled() {
             self.leave_queues(slot);

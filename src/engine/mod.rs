@@ -384,7 +384,7 @@ impl<'m> Simulation<'m> {
         for (tenant, tally) in self.model.tenants.iter().zip(&mut self.tenant_tallies) {
             let first = tenant.first_member as usize;
             for member in &self.members[first..first + tenant.count as usize] {
-                if member.counted {
+                if member.counted || member.polls > 0 {
                     tally.share(member.polls, tenant.weight);
                 }
             }

@@ -12,30 +12,36 @@ pub struct Downtime {
     key: Key,
     /// The random windows are known up to here.
     known: u64,
+    /// No random window begins at this instant or after it: tasks could otherwise be polled through outages for ever.
+    last: u64,
 }
 
 impl Downtime {
-    /// The schedule of a server, with its key.
-    pub fn new(key: Key) -> Self {
+    /// The schedule of a server with this key; random times end at `last`.
+    pub fn new(key: Key, last: u64) -> Self {
         Downtime {
             random: Vec::new(),
             key,
             known: 0,
+            last,
         }
     }
 
     /// The fixed and the random windows, the latter known up to `time`.
     fn windows<'w>(&'w mut self, outage: &'w Outage, time: u64) -> [&'w [(u64, u64)]; 2] {
         if let Some((up, down)) = &outage.random {
-            while self.known <= time {
+            while self.known <= time && self.known < self.last {
                 let index = 2 * self.random.len() as u64;
                 let up = up.draw(|| self.key.draw(Purpose::UpDown, index));
                 let down = down.draw(|| self.key.draw(Purpose::UpDown, index + 1));
                 let from = self.known.saturating_add(up);
                 // A cycle without length would never pass.
                 let to = from.saturating_add(down).max(self.known.saturating_add(1));
-                self.random.push((from, to));
                 self.known = to;
+                if from >= self.last {
+                    break;
+                }
+                self.random.push((from, to));
             }
         }
         [&outage.windows, &self.random]
@@ -90,7 +96,7 @@ mod tests {
             silent: false,
             forgets: false,
         };
-        let mut down = Downtime::new(Key(1));
+        let mut down = Downtime::new(Key(1), 1000);
         let until: Vec<Option<u64>> = [9, 10, 19, 20, 35].map(|t| down.until(&outage, t)).into();
         assert_eq!(until, [None, Some(20), Some(20), None, Some(40)]);
         assert_eq!(down.first_within(&outage, 20, 29), None);
@@ -109,9 +115,12 @@ mod tests {
             silent: false,
             forgets: false,
         };
-        let mut down = Downtime::new(Key(1));
+        let mut down = Downtime::new(Key(1), 1000);
         assert_eq!(down.until(&outage, 99), None);
         assert_eq!(down.until(&outage, 215), Some(220));
         assert_eq!(down.last_up(&outage, 219), 110);
+        // The last one begins at 980; the next would at 1090, beyond the end.
+        assert_eq!(down.until(&outage, 985), Some(990));
+        assert_eq!(down.first_within(&outage, 990, u64::MAX), None);
     }
 }

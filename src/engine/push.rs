@@ -176,6 +176,29 @@ impl Simulation<'_> {
         self.announce(slot, at, QUESTION);
     }
 
+    /// The loop of a task ends whose host has not seen its question: the task goes on without an answer, so that it ends, and gives its place up.
+    pub(super) fn forgo_question(&mut self, slot: u32) {
+        let (task, state) = (self.slab.tasks[slot as usize], self.loops[slot as usize]);
+        let pending = state.left > 0 && !state.answered && !state.asked && task.end == u64::MAX;
+        if !pending || self.first_of(slot) != slot {
+            return;
+        }
+        if state.asks_at == u64::MAX {
+            // It has not started yet, and will run on without asking.
+            self.loops[slot as usize].left = 0;
+            return;
+        }
+        self.loops[slot as usize].answered = true;
+        let end = state.asks_at.max(self.now).saturating_add(state.left);
+        self.slab.tasks[slot as usize].end = end;
+        let server = &self.model.servers[task.server_class as usize];
+        if server.limits_execution() {
+            self.push_task_event(slot, end, Step::Ends, Kind::TaskEnd);
+        } else if let HintSource::ByLoad(_) = server.hint {
+            self.stations[task.server as usize].end_early(u64::MAX, end);
+        }
+    }
+
     /// How long a task runs before it asks for input; `None` where it does not.
     pub(super) fn runs_before_question(&self, slot: u32) -> Option<u64> {
         let task = &self.slab.tasks[slot as usize];
@@ -236,6 +259,7 @@ impl Simulation<'_> {
         if task.end < u64::MAX {
             // It was cancelled.
         } else if !self.is_down(slot, self.now)
+            && self.over_limit(slot).is_none()
             && let Ok(served) = self.serve(slot, service)
         {
             let left = self.loops[slot as usize].left;
@@ -260,6 +284,9 @@ impl Simulation<'_> {
             // Refused: the host tries again.
             self.loops[slot as usize].asked = false;
             self.loops[slot as usize].knows_question = false;
+            if task.settled() {
+                self.forgo_question(slot);
+            }
         }
     }
 
