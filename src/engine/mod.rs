@@ -16,6 +16,7 @@
 
 mod breaker;
 mod coupled;
+mod ends;
 mod fleet;
 mod gate;
 mod guard;

@@ -1,5 +1,7 @@
 //! The story of one task, told while the engine runs.
 
+use super::Simulation;
+use super::task::Task;
 use crate::policy::{HintClass, RawHint, Stage, Wait};
 
 /// Which task to follow.
@@ -113,5 +115,84 @@ impl Tracer {
         });
         let last = self.rows.len() - 1;
         &mut self.rows[last]
+    }
+}
+
+impl Simulation<'_> {
+    #[cold]
+    pub(super) fn begin_story(&mut self, slot: u32, task: &Task) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.subject = Some((
+                task.class,
+                task.member,
+                task.ordinal,
+                task.server_class,
+                task.server,
+            ));
+        }
+        self.tell(slot, task.created, 0, "created", || "working".into());
+    }
+
+    /// Adds a row to the story, if this task's is told.
+    #[inline]
+    pub(super) fn tell(
+        &mut self,
+        slot: u32,
+        at: u64,
+        rank: u8,
+        event: &'static str,
+        note: impl FnOnce() -> String,
+    ) {
+        if self.tracer.is_some() && self.slab.tasks[slot as usize].traced {
+            self.tell_now(at, rank, event, note());
+        }
+    }
+
+    #[cold]
+    fn tell_now(&mut self, at: u64, rank: u8, event: &'static str, note: String) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.tell(at, rank, event, note);
+        }
+    }
+
+    #[inline]
+    pub(super) fn tell_poll(&mut self, slot: u32, seen: Option<u64>, status: &'static str) {
+        if self.tracer.is_some() && self.slab.tasks[slot as usize].traced {
+            self.tell_poll_now(slot, seen, status);
+        }
+    }
+
+    #[cold]
+    fn tell_poll_now(&mut self, slot: u32, seen: Option<u64>, status: &'static str) {
+        let task = &self.slab.tasks[slot as usize];
+        let row = PollRow {
+            number: task.polls,
+            sent: task.sent,
+            seen,
+            status,
+        };
+        if let Some(tracer) = &mut self.tracer {
+            tracer
+                .tell(seen.unwrap_or(task.sent), 3, "poll", String::new())
+                .poll = Some(row);
+        }
+    }
+
+    /// Adds a wait to the row of what it follows: a poll, a notification, a breaker that held a poll back, or the creation.
+    #[cold]
+    pub(super) fn tell_wait(&mut self, slot: u32, at: u64, hint: Option<RawHint>, wait: Wait) {
+        let polled = self.slab.tasks[slot as usize].polls > 0;
+        let Some(tracer) = &mut self.tracer else {
+            return;
+        };
+        let event = if polled { "poll" } else { "created" };
+        if let Some(row) = tracer
+            .rows
+            .iter_mut()
+            .rev()
+            .find(|r| r.at == at && [event, "notification", "held back"].contains(&r.event))
+        {
+            row.wait = Some(WaitRow { hint, wait });
+        }
     }
 }
