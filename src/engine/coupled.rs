@@ -409,6 +409,7 @@ impl Simulation<'_> {
     }
 
     /// The caller aborts.
+    #[inline(never)]
     pub(super) fn abort_comes(&mut self, slot: u32) {
         let now = self.now;
         self.slab.tasks[slot as usize].holds -= 1;
@@ -468,6 +469,7 @@ impl Simulation<'_> {
     }
 
     /// The policy's deadline comes. A poll in flight is waited for.
+    #[inline(never)]
     pub(super) fn give_up_comes(&mut self, slot: u32) {
         let now = self.now;
         self.slab.tasks[slot as usize].holds -= 1;
@@ -490,6 +492,7 @@ impl Simulation<'_> {
     }
 
     /// Control returns to the caller: a slice of its sleep is over, or `tasks/cancel` is answered, or its bound has come.
+    #[inline(never)]
     pub(super) fn settle_comes(&mut self, slot: u32) {
         let now = self.now;
         self.slab.tasks[slot as usize].holds -= 1;
@@ -560,6 +563,7 @@ impl Simulation<'_> {
 
     /// An event about the answer to a poll was still to come when the run stopped. If an abort had dropped the poll, it is known what becomes
     /// of it: the same as of a poll that is not coupled.
+    #[inline(never)]
     pub(super) fn leave_dropped(&mut self, event: Event) {
         let (slot, state) = (event.slot, self.loops[event.slot as usize]);
         let task = &self.slab.tasks[slot as usize];

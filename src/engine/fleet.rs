@@ -83,6 +83,7 @@ impl Simulation<'_> {
     }
 
     /// A host wakes up: whatever is due runs as one batch.
+    #[inline(never)]
     pub(super) fn wake_up(&mut self, number: u32, class: u16) {
         let Some(capacity) = self.model.tenants[class as usize].host_loop else {
             return;
@@ -109,6 +110,7 @@ impl Simulation<'_> {
     }
 
     /// A poll has its turn in the batch.
+    #[inline(never)]
     pub(super) fn turn_comes(&mut self, slot: u32) {
         self.slab.release(slot);
         if self.slab.tasks[slot as usize].polled()
@@ -176,6 +178,7 @@ impl Simulation<'_> {
     }
 
     /// A host starts again, and with it all its loops.
+    #[inline(never)]
     pub(super) fn reconnect(&mut self, event: Event) {
         let (class, number) = (event.tag, event.slot);
         let Some(rules) = &self.model.tenants[class as usize].reconnect else {

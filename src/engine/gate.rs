@@ -101,6 +101,7 @@ impl Simulation<'_> {
     }
 
     /// A poll is due: it asks its breaker, then its budgets.
+    #[inline(never)]
     pub(super) fn gate(&mut self, slot: u32) {
         let now = self.now;
         let state = &mut self.loops[slot as usize];
@@ -170,6 +171,7 @@ impl Simulation<'_> {
     }
 
     /// A breaker becomes half open: the first of those who wait try the server.
+    #[inline(never)]
     pub(super) fn half_opens(&mut self, number: u32) {
         self.breakers[number as usize].armed = false;
         loop {
@@ -344,6 +346,7 @@ impl Simulation<'_> {
     }
 
     /// A limiter has something to give: those whose turn it is pass.
+    #[inline(never)]
     pub(super) fn refill(&mut self, id: u32) {
         self.gates.limiters[id as usize].armed = false;
         let stage = self.gates.stage(id);

@@ -48,6 +48,7 @@ impl Simulation<'_> {
     }
 
     /// A notification comes to its host.
+    #[inline(never)]
     pub(super) fn notice_comes(&mut self, slot: u32) {
         let now = self.now;
         self.slab.tasks[slot as usize].holds -= 1;
@@ -345,6 +346,7 @@ impl Simulation<'_> {
     }
 
     /// A held poll may be answered.
+    #[inline(never)]
     pub(super) fn release_comes(&mut self, slot: u32, flight: u16) {
         let now = self.now;
         self.slab.tasks[slot as usize].holds -= 1;

@@ -246,6 +246,7 @@ impl Simulation<'_> {
     }
 
     /// A request for the result: through the same queue, no poll.
+    #[inline(never)]
     pub(super) fn result_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         if !self.is_down(slot, self.now)
@@ -304,6 +305,7 @@ impl Simulation<'_> {
     }
 
     /// A `tasks/cancel` comes; the task is cancelled when it has been served.
+    #[inline(never)]
     pub(super) fn cancel_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         let limits = self.model.servers[task.server_class as usize].limits_execution();
@@ -359,6 +361,7 @@ impl Simulation<'_> {
     }
 
     /// A task is created at a server that limits how many it executes.
+    #[inline(never)]
     pub(super) fn start_or_wait(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         let limit = self.model.servers[task.server_class as usize].executes;
@@ -386,6 +389,7 @@ impl Simulation<'_> {
     }
 
     /// A task ends at such a server, and the next one starts.
+    #[inline(never)]
     pub(super) fn task_ends(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         // A task that was cancelled before has another end, and has given its place away already.
@@ -405,6 +409,7 @@ impl Simulation<'_> {
     }
 
     /// A `tasks/cancel` has been served at such a server.
+    #[inline(never)]
     pub(super) fn cancelled(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         if task.end > self.now {
