@@ -70,6 +70,8 @@ pub enum Purpose {
     Reconnect,
     /// Spread of the first polls after a reconnect; index: its number.
     Spread,
+    /// Which replications a resample has.
+    Resample,
 }
 
 /// The finaliser of SplitMix64: a bijection of 64 bits that leaves none of them guessable from another.

@@ -60,7 +60,10 @@ fn every_command_of_the_readme_works() {
     );
     assert!(own.len() >= 6);
     for command in own {
-        let args = command.split_whitespace().skip(1);
+        let args = command
+            .split_whitespace()
+            .map(|word| word.trim_matches('\''))
+            .skip(1);
         let output = Command::new(env!("CARGO_BIN_EXE_pollpace"))
             .args(args)
             .current_dir(here.path())

@@ -353,3 +353,67 @@ fn mser5_finds_one_warm_up_for_all_cells() {
     // Tasks of 10 s on the average fill the fleet in some 30 s.
     assert!((5.0..60.0).contains(&cut.as_seconds()), "{cut}");
 }
+
+#[test]
+fn choose_asks_the_results_again_with_other_objectives() {
+    let (folder, _) = reference();
+    let chosen = |arguments: &[&str]| {
+        expect(
+            0,
+            folder.path(),
+            &[&["choose", "whole"], arguments].concat(),
+        )
+        .0
+    };
+    let own = chosen(&[]);
+    for part in [
+        "Chosen: floor 2s, ceiling 4s",
+        "Margins",
+        "tighter",
+        "bootstrap",
+        "Pareto",
+    ] {
+        assert!(own.contains(part), "{part} is missing in\n{own}");
+    }
+    // A stricter bound than any floor above 500 ms keeps.
+    let strict = chosen(&["--objective", "completion_latency_p99_ms<=1100"]);
+    assert!(
+        strict.starts_with("Chosen: floor 1s, ceiling 1s"),
+        "{strict}"
+    );
+    // The highest load, as it were: the least completion latency.
+    let fresh = chosen(&["--least", "completion_latency_mean_ms"]);
+    assert!(
+        fresh.starts_with("Chosen: floor 500ms, ceiling 1s"),
+        "{fresh}"
+    );
+    let (out, _) = expect(
+        1,
+        folder.path(),
+        &[
+            "choose",
+            "whole",
+            "--objective",
+            "completion_latency_p99_ms<=5",
+        ],
+    );
+    assert!(out.contains("missed in 5 of 5 cells"), "{out}");
+    // A metric without a sample meets nothing.
+    let (out, _) = expect(
+        1,
+        folder.path(),
+        &["choose", "whole", "--objective", "budget_delay_p99_ms<=5"],
+    );
+    assert!(out.contains("budget_delay_p99_ms"), "{out}");
+    for (wrong, told) in [
+        ("completion_latency_p9_ms<=5", "did you mean"),
+        ("completion_latency_p99_ms<=fast", "is no number"),
+        ("completion_latency_p99_ms", "write it as in"),
+        ("tenant.x:completion_latency_p99_ms<=5", "tenant.t"),
+    ] {
+        let (_, err) = expect(2, folder.path(), &["choose", "whole", "--objective", wrong]);
+        assert!(err.contains(told), "{err}");
+    }
+    let (_, err) = expect(2, folder.path(), &["choose", "."]);
+    assert!(err.contains("holds no sweep"), "{err}");
+}

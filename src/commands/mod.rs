@@ -9,6 +9,7 @@ macro_rules! tell {
 }
 
 mod check;
+mod choose;
 mod run;
 mod sweep;
 mod trace;
@@ -63,6 +64,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Run the cells of an experiment and recommend one
     Sweep(sweep::SweepArgs),
+    /// Choose a cell of a sweep, and show what stands behind the choice
+    Choose(choose::ChooseArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
     /// Print the JSON Schema of scenario files
@@ -121,6 +124,7 @@ pub fn main() -> ExitCode {
         Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Sweep(args)) => sweep::run(&args),
+        Some(Command::Choose(args)) => choose::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Schema) => schema(),
         Some(Command::Completions { shell }) => {

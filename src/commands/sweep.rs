@@ -55,9 +55,10 @@ pub struct MergeArgs {
 
 /// What a folder of results is of: enough to make its plan again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Kept {
+pub struct Kept {
     version: String,
-    name: String,
+    /// The experiment's file name.
+    pub name: String,
     experiment: String,
     scenario: String,
 }
@@ -74,7 +75,7 @@ impl Kept {
         }
     }
 
-    fn read(folder: &Path) -> anyhow::Result<Self> {
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let file = folder.join(Self::FILE);
         let text = fs::read(&file).map_err(|e| {
             Wrong(format!(
@@ -102,7 +103,7 @@ impl Kept {
         write_whole(&folder.join(Self::FILE), &text).context("the plan could not be kept")
     }
 
-    fn plan(&self) -> anyhow::Result<Plan> {
+    pub fn plan(&self) -> anyhow::Result<Plan> {
         let experiment: Experiment = scenario::read(&self.name, &self.experiment)?;
         let load = |overrides: &[String]| {
             Ok(scenario::parse(&self.name, &self.scenario, overrides)?.scenario)

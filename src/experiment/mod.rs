@@ -89,6 +89,21 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Holds an objective against an estimate over so many replications. What is undefined in any of them meets nothing.
+    pub fn new(objective: &Objective, estimate: Estimate, replications: usize) -> Self {
+        let defined = replications > 0 && estimate.n as usize == replications;
+        let met = defined
+            && estimate.mean.is_some_and(|mean| {
+                objective.max.is_none_or(|max| mean <= max)
+                    && objective.min.is_none_or(|min| mean >= min)
+            });
+        Verdict {
+            objective: objective.clone(),
+            estimate,
+            met,
+        }
+    }
+
     /// Does the objective hold at the unfavourable end of the interval (at the mean where there is none)?
     pub fn holds_at_the_bound(&self) -> bool {
         self.met && self.excess() <= 0.0
@@ -290,18 +305,11 @@ pub fn judge(
     let found = group
         .zip(metric)
         .and_then(|(g, m)| Some(*estimates.get(g)?.get(m)?));
-    let estimate = found.unwrap_or(Estimate::UNDEFINED);
-    let defined = replications > 0 && estimate.n as usize == replications;
-    let met = defined
-        && estimate.mean.is_some_and(|mean| {
-            objective.max.is_none_or(|max| mean <= max)
-                && objective.min.is_none_or(|min| mean >= min)
-        });
-    Verdict {
-        objective: objective.clone(),
-        estimate,
-        met,
-    }
+    Verdict::new(
+        objective,
+        found.unwrap_or(Estimate::UNDEFINED),
+        replications,
+    )
 }
 
 /// The names of a scenario's groups, in the order of their results.

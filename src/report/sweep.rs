@@ -7,7 +7,7 @@ use super::{Provenance, format};
 use crate::catalogue;
 use crate::charts::trade_off::{Line, Point, TradeOff};
 use crate::experiment::Estimate;
-use crate::experiment::choose::{choose, obstacles};
+use crate::experiment::choose::{self, choose, obstacles};
 use crate::experiment::plan::{Cell, Plan};
 use crate::experiment::store::{Seen, scenario_key};
 use crate::experiment::sweep::CellResult;
@@ -250,6 +250,71 @@ pub fn text(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Strin
     out
 }
 
+/// What stands behind a choice: margins, the front, what would move it, how sure it is.
+pub fn reasons(
+    plan: &Plan,
+    cells: &[CellResult],
+    objectives: &[crate::scenario::written::Objective],
+    metric: &str,
+) -> String {
+    let Some(chosen) = choose::choose_by(cells, metric) else {
+        let mut out = String::new();
+        explain(&mut out, cells);
+        return out;
+    };
+    let words = |number: usize| plan.cells[number].in_words();
+    let mut out = format!(
+        "Chosen: {}: the least {metric} of the feasible cells\n\nMargins\n",
+        words(chosen.number)
+    );
+    for (verdict, number) in chosen.verdicts.iter().zip(1..) {
+        let objective = &verdict.objective;
+        let bound = objective.max.or(objective.min);
+        let margin = -verdict.excess();
+        let share = bound.filter(|b| *b != 0.0).map_or(String::new(), |b| {
+            format!(", {:.1} % of the bound", 100.0 * margin / b.abs())
+        });
+        let _ = writeln!(
+            out,
+            "  {number}  {} ({}) against {}: {} left at the unfavourable end{share}",
+            objective.metric,
+            objective.over,
+            format::number(bound),
+            format::number(Some(margin)),
+        );
+    }
+    out.push_str("\nIf an objective were a tenth tighter or looser\n");
+    for pair in choose::shifts(plan, cells, objectives, metric).chunks(2) {
+        let told = |shift: &choose::Shift| match shift.choice {
+            Some(number) if number == chosen.number => "the same cell".to_string(),
+            Some(number) => words(number),
+            None => "nothing is feasible".into(),
+        };
+        let _ = writeln!(
+            out,
+            "  {}  tighter: {}; looser: {}",
+            pair[0].objective + 1,
+            told(&pair[0]),
+            told(&pair[1])
+        );
+    }
+    if let Some(share) = choose::confidence(plan, cells, objectives, metric) {
+        let _ = writeln!(
+            out,
+            "\nOf 1,000 bootstrap resamples of the {} replications, {:.1} % choose the same cell",
+            chosen.replications.len(),
+            100.0 * share
+        );
+    }
+    out.push_str("\nThe Pareto front: cells that no other beats in load, completion latency and abort latency at once\n");
+    let _ = writeln!(
+        out,
+        "{}",
+        rows(plan, choose::pareto(cells).into_iter(), Some(chosen.number))
+    );
+    out
+}
+
 fn mark(cell: &CellResult, chosen: bool) -> String {
     match () {
         () if !cell.whole => "… ".into(),
@@ -298,6 +363,22 @@ fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table 
 /// A row per cell.
 fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
     let chosen = choose(cells).map(|c| c.number);
+    let mut table = rows(plan, cells.iter().take(LISTED), chosen);
+    if cells.len() > LISTED {
+        table.add_row(vec![format!(
+            "… {} more in cells.csv",
+            cells.len() - LISTED
+        )]);
+    }
+    table
+}
+
+/// The parameters and the main values of cells.
+fn rows<'c>(
+    plan: &Plan,
+    cells: impl Iterator<Item = &'c CellResult>,
+    chosen: Option<usize>,
+) -> comfy_table::Table {
     let mut table = plain_table();
     let mut head: Vec<String> = plan.parameters().into_iter().map(String::from).collect();
     head.extend(
@@ -310,24 +391,15 @@ fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
         .map(String::from),
     );
     table.set_header(head);
-    for cell in cells.iter().take(LISTED) {
-        let mut row: Vec<String> = plan.cells[cell.number]
-            .parameters
-            .iter()
-            .map(|(_, v)| v.clone())
-            .collect();
+    for cell in cells {
+        let parameters = &plan.cells[cell.number].parameters;
+        let mut row: Vec<String> = parameters.iter().map(|(_, v)| v.clone()).collect();
         row.push(mark(cell, chosen == Some(cell.number)));
         row.extend(
             [RATE, LATENCY, "abort_latency_p99_ms"]
                 .map(|metric| format::estimate(&cell.estimate(metric))),
         );
         table.add_row(row);
-    }
-    if cells.len() > LISTED {
-        table.add_row(vec![format!(
-            "… {} more in cells.csv",
-            cells.len() - LISTED
-        )]);
     }
     align_numbers(&mut table);
     table
