@@ -66,7 +66,7 @@ pub const DISTRIBUTIONS: [Distribution; 13] = [
     Distribution {
         name: "polls_per_task",
         unit: "",
-        doc: "`tasks/get` sent for one task whose loop has ended",
+        doc: "polls of one task whose loop has ended, transport retries included",
     },
     Distribution {
         name: "unchanged_streak",

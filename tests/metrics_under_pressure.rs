@@ -453,7 +453,7 @@ fn a_notification_ends_the_retries() {
     let text = story(
         r#"
         notifications = {}
-        outage = { windows = [{ from = "0s", length = "1500ms" }] }
+        outage = { windows = [{ from = "0s", length = "1100ms" }] }
         "#,
         "duration = \"1200ms\"",
         "push = \"restarts\"\nretries = { attempts = 2, wait = \"500ms\" }",

@@ -417,3 +417,54 @@ fn choose_asks_the_results_again_with_other_objectives() {
     let (_, err) = expect(2, folder.path(), &["choose", "."]);
     assert!(err.contains("holds no sweep"), "{err}");
 }
+
+#[test]
+fn a_sweep_over_a_policy_that_others_extend_is_merged_alike() {
+    let folder = folder(&EXPERIMENT.replace("policy.p.floor", "policy.base.floor"));
+    let fleet = FLEET.replace(
+        "[policy.p]",
+        "[policy.base]\n    [policy.p]\n    extends = \"base\"",
+    );
+    fs::write(folder.path().join("fleet.toml"), fleet).unwrap();
+    expect(0, folder.path(), &["sweep", "sweep.toml", "--out", "whole"]);
+    for part in ["1/2", "2/2"] {
+        expect(
+            0,
+            folder.path(),
+            &["sweep", "sweep.toml", "--out", &part[..1], "--shard", part],
+        );
+    }
+    expect(0, folder.path(), &["merge", "1", "2", "--out", "merged"]);
+    let cells = |name: &str| fs::read(folder.path().join(name).join("results.csv")).unwrap();
+    assert!(cells("merged") == cells("whole"));
+    expect(0, folder.path(), &["choose", "merged"]);
+}
+
+#[test]
+fn a_warm_up_that_is_found_counts_in_the_list_and_must_fit() {
+    let found = EXPERIMENT.replace(
+        "replications = 3",
+        "replications = 2\n    warm_up = \"mser5\"",
+    );
+    let folder = folder(&found);
+    expect(0, folder.path(), &["sweep", "sweep.toml", "--out", "cut"]);
+    let (list, _) = expect(
+        0,
+        folder.path(),
+        &["sweep", "sweep.toml", "--out", "cut", "--list"],
+    );
+    assert!(
+        list.contains("0 of 10 replications are still to be run"),
+        "{list}"
+    );
+    let short = found
+        + "\n[[axis]]\nname = \"horizon\"\npath = \"run.horizon\"\nvalues = [\"2min\", \"4s\"]\n";
+    fs::write(folder.path().join("sweep.toml"), short).unwrap();
+    fs::write(
+        folder.path().join("fleet.toml"),
+        FLEET.replace("warm_up = \"20s\"", ""),
+    )
+    .unwrap();
+    let (_, err) = expect(2, folder.path(), &["sweep", "sweep.toml", "--out", "short"]);
+    assert!(err.contains("horizon 4s"), "{err}");
+}

@@ -2614,11 +2614,11 @@ fn an_outage_of_no_length() {
 #[test]
 fn an_outage_whose_cycle_takes_no_time() {
     assert_snapshot!(set("server.batch.outage={ random = { up = '0s', down = '0s' } }"), @r#"
-    error: server.batch.outage.random: up and down are both zero
+    error: server.batch.outage.random: up and down are shorter than 1ms together
      --> --set:1:32
       |
     1 | server.batch.outage={ random = { up = '0s', down = '0s' } }
-      |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^ a cycle without length
+      |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^ a cycle too short
       |
       = help: make at least one of them longer
     "#);

@@ -11,7 +11,7 @@ use pollpace::scenario::checks;
 use pollpace::scenario::written::Objective;
 
 use super::sweep::Kept;
-use super::{DONE, NOT_MET, Wrong, print, stop_on_interrupt};
+use super::{DONE, NOT_MET, Wrong, print};
 
 #[derive(Args)]
 pub struct ChooseArgs {
@@ -27,8 +27,7 @@ pub struct ChooseArgs {
 
 pub fn run(args: &ChooseArgs) -> anyhow::Result<u8> {
     let kept = Kept::read(&args.folder)?;
-    let mut plan = kept.plan()?;
-    plan.find_warm_up(&*stop_on_interrupt()?)?;
+    let plan = kept.plan()?;
     let metrics = catalogue::names();
     if !metrics.contains(&args.least) {
         let known: Vec<&str> = metrics.iter().map(String::as_str).collect();

@@ -25,7 +25,7 @@ use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pollpace::engine::RunError;
-use pollpace::experiment::sweep::SweepError;
+use pollpace::experiment::sweep::{PilotError, SweepError};
 use pollpace::scenario::{self, LoadError, Loaded, Rejected, Scenario};
 
 /// Done.
@@ -172,6 +172,7 @@ fn code_of(error: &anyhow::Error) -> u8 {
         cause.is::<Rejected>()
             || cause.is::<Wrong>()
             || cause.is::<LoadError>()
+            || cause.is::<PilotError>()
             || matches!(
                 cause.downcast_ref(),
                 Some(

@@ -1,7 +1,7 @@
 //! `pollpace sweep`, `pollpace merge`, and the main job: the cells of a plan, tables, a recommendation, a figure.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs};
 
 use anyhow::Context;
@@ -61,13 +61,21 @@ pub struct Kept {
     pub name: String,
     experiment: String,
     scenario: String,
+    /// The keys of the cells: the scenario above has lost which policy extends which.
+    cells: Vec<String>,
 }
 
 impl Kept {
     const FILE: &str = "plan.json";
 
-    fn new(name: &str, experiment: &str, scenario: &Scenario) -> Self {
+    fn new(name: &str, experiment: &str, scenario: &Scenario, plan: &Plan) -> Self {
+        let cells = plan
+            .keys()
+            .iter()
+            .map(|key| format!("{key:016x}"))
+            .collect();
         Kept {
+            cells,
             version: VERSION.into(),
             name: name.into(),
             experiment: experiment.into(),
@@ -108,7 +116,21 @@ impl Kept {
         let load = |overrides: &[String]| {
             Ok(scenario::parse(&self.name, &self.scenario, overrides)?.scenario)
         };
-        Ok(Plan::new(&self.name, experiment, load)?)
+        let mut plan = Plan::new(&self.name, experiment, load)?;
+        let keys = self.cells.iter().map(|key| u64::from_str_radix(key, 16));
+        let keys: Vec<u64> = keys.collect::<Result<_, _>>().unwrap_or_default();
+        if keys.len() != plan.cells.len() {
+            return Err(Wrong(format!(
+                "{} is damaged: it has not a key for each cell",
+                Self::FILE
+            ))
+            .into());
+        }
+        plan.cells
+            .iter_mut()
+            .zip(keys)
+            .for_each(|(cell, key)| cell.key = key);
+        Ok(plan)
     }
 }
 
@@ -141,11 +163,26 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         tell!("{}\n", warnings.trim_end());
     }
     let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
+    let stop = stop_on_interrupt()?;
+    let mut plan = plan;
+    if let Some(cut) = plan.find_warm_up(&stop)?
+        && !args.quiet
+    {
+        tell!("MSER-5 on a pilot: observation starts at {cut}");
+    }
     if args.list {
         return list(&plan, shard, &Store::new(&args.out));
     }
-    let kept = Kept::new(&name, &text, &bare);
-    sweep(plan, &kept, shard, &args.out, args.threads, args.quiet)
+    let kept = Kept::new(&name, &text, &bare, &plan);
+    sweep(
+        &plan,
+        &kept,
+        shard,
+        &stop,
+        &args.out,
+        args.threads,
+        args.quiet,
+    )
 }
 
 const EMBEDDED_EXPERIMENT: &str = include_str!("../../experiments/floor-and-ceiling.toml");
@@ -159,9 +196,11 @@ pub fn main_job() -> anyhow::Result<u8> {
         let loaded = scenario::parse("mixed-fleet.toml (embedded)", EMBEDDED_SCENARIO, overrides)?;
         Ok(loaded.scenario)
     };
-    let kept = Kept::new("floor-and-ceiling.toml", EMBEDDED_EXPERIMENT, &load(&[])?);
+    let bare = load(&[])?;
     let plan = Plan::new(name, experiment, load)?;
-    let code = sweep(plan, &kept, Shard::WHOLE, Path::new("output"), None, false)?;
+    let kept = Kept::new("floor-and-ceiling.toml", EMBEDDED_EXPERIMENT, &bare, &plan);
+    let (stop, out) = (stop_on_interrupt()?, Path::new("output"));
+    let code = sweep(&plan, &kept, Shard::WHOLE, &stop, out, None, false)?;
     if code != INTERRUPTED {
         print(NEXT.as_bytes())?;
     }
@@ -197,9 +236,7 @@ pub fn merge(args: &MergeArgs) -> anyhow::Result<u8> {
         ))
         .into());
     }
-    let mut plan = kept.plan()?;
-    let stop = stop_on_interrupt()?;
-    plan.find_warm_up(&stop)?;
+    let plan = kept.plan()?;
     let store = Store::new(&args.out);
     for part in &args.parts {
         // A part may have nothing to run.
@@ -276,14 +313,14 @@ impl Watch for Bar {
 }
 
 fn sweep(
-    mut plan: Plan,
+    plan: &Plan,
     kept: &Kept,
     shard: Shard,
+    stop: &AtomicBool,
     out: &Path,
     threads: Option<u16>,
     quiet: bool,
 ) -> anyhow::Result<u8> {
-    let stop = stop_on_interrupt()?;
     if out.join(Kept::FILE).exists() && Kept::read(out).ok().as_ref() != Some(kept) && !quiet {
         tell!(
             "{} held results of another sweep or version: they stay there, and are not used",
@@ -292,18 +329,13 @@ fn sweep(
     }
     // Before the work, so that a folder that cannot be written is told at once.
     kept.write(out)?;
-    if let Some(cut) = plan.find_warm_up(&stop)?
-        && !quiet
-    {
-        tell!("MSER-5 on a pilot: observation starts at {cut}");
-    }
     let store = Store::new(out);
     let (missing, all) = plan.missing(shard, &store);
     if missing < all && !quiet {
         tell!("{} of {all} replications are there already", all - missing);
     }
     let bar = Bar(progress(0, "replications", quiet));
-    let cells = pool(threads)?.install(|| plan.run(shard, &store, &stop, &bar));
+    let cells = pool(threads)?.install(|| plan.run(shard, &store, stop, &bar));
     bar.0.finish_and_clear();
     let cells = cells?;
     if stop.load(Ordering::Relaxed) {
@@ -320,7 +352,7 @@ fn sweep(
         }
         return Ok(DONE);
     }
-    finish(&plan, kept, &cells, out, quiet)
+    finish(plan, kept, &cells, out, quiet)
 }
 
 /// Writes the tables and the figure, and shows the recommendation.

@@ -51,6 +51,8 @@ pub struct Breaker {
     failed_in_window: u32,
     /// Probes without an answer as yet.
     probing: u32,
+    /// How often it has opened, again included: answers to polls that passed before tell nothing.
+    pub openings: u32,
     /// Polls that it holds back.
     pub waiting: VecDeque<Ticket>,
     /// Is the event of its becoming half open on its way?
@@ -70,6 +72,7 @@ impl Breaker {
             recent: VecDeque::new(),
             failed_in_window: 0,
             probing: 0,
+            openings: 0,
             waiting: VecDeque::new(),
             armed: false,
             pair,
@@ -104,19 +107,26 @@ impl Breaker {
         (self.state != State::Closed).then_some(self.since)
     }
 
-    /// A probe comes to nothing: its loop has ended, or started again.
-    pub fn give_up_probe(&mut self) {
-        self.probing = self.probing.saturating_sub(1);
+    /// A probe that passed after so many openings comes to nothing: its loop has ended, or started again.
+    pub fn give_up_probe(&mut self, openings: u32) {
+        if openings == self.openings {
+            self.probing = self.probing.saturating_sub(1);
+        }
     }
 
-    /// An answer was seen at `now`.
-    pub fn report(&mut self, failed: bool, probe: bool, now: u64) -> Change {
+    /// An answer was seen at `now`, to a poll that passed after so many openings.
+    pub fn report(&mut self, failed: bool, probe: bool, openings: u32, now: u64) -> Change {
+        if openings != self.openings {
+            // Sent before it last opened.
+            return Change::None;
+        }
         match self.state {
             State::Closed => {
                 if self.trips(failed, now) {
                     (self.state, self.since) =
                         (State::Open(now.saturating_add(self.rules.open)), now);
                     self.forget();
+                    self.openings += 1;
                     return Change::Opened;
                 }
                 Change::None
@@ -124,6 +134,7 @@ impl Breaker {
             State::HalfOpen if probe => {
                 if failed {
                     self.state = State::Open(now.saturating_add(self.rules.open));
+                    self.openings += 1;
                     return Change::Reopened;
                 }
                 self.state = State::Closed;
@@ -194,7 +205,7 @@ mod tests {
         let failures: Vec<Change> = [true, true, false, true, true, true]
             .iter()
             .enumerate()
-            .map(|(i, failed)| b.report(*failed, false, i as u64))
+            .map(|(i, failed)| b.report(*failed, false, b.openings, i as u64))
             .collect();
         assert_eq!(failures[5], Change::Opened);
         assert!(
@@ -204,10 +215,10 @@ mod tests {
         assert_eq!(b.ask(50), Passage::Barred);
         assert_eq!(b.ask(105), Passage::Probe);
         assert_eq!(b.ask(105), Passage::Barred, "one probe at a time");
-        assert_eq!(b.report(true, true, 110), Change::Reopened);
+        assert_eq!(b.report(true, true, b.openings, 110), Change::Reopened);
         assert_eq!(b.opens_until(), Some(210));
         assert_eq!(b.ask(210), Passage::Probe);
-        assert_eq!(b.report(false, true, 220), Change::Closed(5));
+        assert_eq!(b.report(false, true, b.openings, 220), Change::Closed(5));
         assert_eq!(b.ask(220), Passage::Free);
     }
 
@@ -218,9 +229,9 @@ mod tests {
             within: 10,
         });
         for at in [0, 5, 10, 16] {
-            assert_eq!(b.report(true, false, at), Change::None, "at {at}");
+            assert_eq!(b.report(true, false, 0, at), Change::None, "at {at}");
         }
-        assert_eq!(b.report(true, false, 17), Change::Opened);
+        assert_eq!(b.report(true, false, 0, 17), Change::Opened);
     }
 
     #[test]
@@ -233,7 +244,7 @@ mod tests {
         let changes: Vec<Change> = [true, true, false, true]
             .iter()
             .enumerate()
-            .map(|(i, failed)| b.report(*failed, false, i as u64))
+            .map(|(i, failed)| b.report(*failed, false, b.openings, i as u64))
             .collect();
         assert_eq!(changes[..3], [Change::None; 3]);
         assert_eq!(changes[3], Change::Opened);
@@ -242,17 +253,22 @@ mod tests {
     #[test]
     fn late_answers_change_nothing() {
         let mut b = breaker(Opens::Consecutive(1));
-        assert_eq!(b.report(true, false, 0), Change::Opened);
-        assert_eq!(b.report(false, false, 1), Change::None);
+        assert_eq!(b.report(true, false, 0, 0), Change::Opened);
+        assert_eq!(b.report(false, false, 0, 1), Change::None);
         assert_eq!(b.ask(2), Passage::Barred);
+        // Nor when it has closed again.
+        assert_eq!(b.ask(100), Passage::Probe);
+        assert_eq!(b.report(false, true, 1, 110), Change::Closed(0));
+        assert_eq!(b.report(true, false, 0, 120), Change::None);
+        assert_eq!(b.ask(121), Passage::Free);
     }
 
     #[test]
     fn a_probe_that_comes_to_nothing_lets_another_pass() {
         let mut b = breaker(Opens::Consecutive(1));
-        b.report(true, false, 0);
+        b.report(true, false, 0, 0);
         assert_eq!(b.ask(100), Passage::Probe);
-        b.give_up_probe();
+        b.give_up_probe(1);
         assert_eq!(b.ask(100), Passage::Probe);
     }
 }

@@ -95,6 +95,12 @@ pub struct Loop {
     pub last_poll: u64,
     /// The loop that it doubles; [`u32::MAX`] for none.
     pub doubles: u32,
+    /// When a double began; 0 for others.
+    pub born: u64,
+    /// Openings of its breaker when its poll passed: answers to polls of before tell nothing.
+    pub openings: u32,
+    /// When a caller who waits for `tasks/cancel` has control again.
+    pub settles_at: u64,
 }
 
 impl Default for Loop {
@@ -127,6 +133,9 @@ impl Default for Loop {
             held_until: 0,
             last_poll: u64::MAX,
             doubles: u32::MAX,
+            born: 0,
+            openings: 0,
+            settles_at: u64::MAX,
         }
     }
 }
@@ -190,12 +199,16 @@ impl Simulation<'_> {
             let server = &model.servers[task.server_class as usize];
             let pushed = server.notifications.is_some()
                 && model.carriers[model.tenants[task.class as usize].policy].push != Push::Ignored;
+            let tenant = &model.tenants[task.class as usize];
+            let reconnects = tenant.reconnect.is_some();
+            let graced = tenant.abort.as_ref().is_some_and(|a| a.grace < FOREVER);
             let interrupted = task.abort < u64::MAX
                 && matches!(
                     policy.manner,
                     WaitManner::Interruptible | WaitManner::Sliced(_)
                 );
-            if !pushed && !interrupted && deadline == u64::MAX {
+            let interrupted = interrupted || task.abort < u64::MAX && graced;
+            if !pushed && !interrupted && !reconnects && deadline == u64::MAX {
                 self.tell(slot, from, 6, "loop ended", || "waits for ever".into());
                 self.end_loop(slot, u64::MAX, Final::NeverPolledAgain);
             }
@@ -262,6 +275,7 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         let state = &mut self.loops[slot as usize];
         (state.phase, state.flight) = (Phase::InFlight, task.polls as u16);
+        state.instant = false;
         let due = self.times_out_at(slot);
         if arrival > due {
             self.schedule_answer(slot, due, Answer::Failed(Failure::TimedOut, u64::MAX));
@@ -331,8 +345,8 @@ impl Simulation<'_> {
         state.phase = Phase::Lost;
         if std::mem::take(&mut state.probe) {
             // It tells the breaker nothing.
-            let number = state.breaker;
-            self.breakers[number as usize].give_up_probe();
+            let (number, openings) = (state.breaker, state.openings);
+            self.breakers[number as usize].give_up_probe(openings);
             self.try_again(number);
         }
         self.tell_poll(slot, None, "lost");
@@ -355,24 +369,20 @@ impl Simulation<'_> {
             // The host is busy with a batch; it reads the answer after it.
             return self.push_task_event(slot, busy, Step::Seen, Kind::Answer);
         }
-        self.land(slot);
+        self.loops[slot as usize].phase = Phase::Idle;
         let failure = match state.answer {
             Answer::Failed(failure, _) => Some(failure),
             _ => None,
         };
         self.report_to_breaker(slot, failure);
+        // A poll that is sent again keeps its places.
         if failure.is_some_and(|f| self.sends_again(slot, f)) {
             return;
         }
+        self.give_places_back(slot);
         self.loops[slot as usize].attempt = 0;
         let aborted = task.abort < now;
         self.see(slot, now, state.answer, aborted);
-    }
-
-    /// The poll is over: its places are given back.
-    pub(super) fn land(&mut self, slot: u32) {
-        self.loops[slot as usize].phase = Phase::Idle;
-        self.give_places_back(slot);
     }
 
     /// The transport sends a failed request again, if it may. The policy does not see it.
@@ -384,7 +394,8 @@ impl Simulation<'_> {
         };
         let attempt = self.loops[slot as usize].attempt + 1;
         let tries = !matches!(failure, Failure::UnknownTask | Failure::TooSoon);
-        if !tries || attempt >= retries.requests || task.abort < self.now {
+        let looks = policy(self.model, task.class).manner != WaitManner::Ignored;
+        if !tries || attempt >= retries.requests || looks && task.abort < self.now {
             return false;
         }
         let wait = retries.before(
@@ -499,6 +510,8 @@ impl Simulation<'_> {
         let (task, state) = (self.slab.tasks[slot as usize], self.loops[slot as usize]);
         match state.phase {
             _ if !task.polled() => self.slab.sweep(slot),
+            // The end of a slice is not what it waits for.
+            Phase::Cancelling if now < state.settles_at => {}
             Phase::Cancelling => {
                 self.end_loop(slot, now, Final::CancelSent);
                 self.slab.sweep(slot);
@@ -525,8 +538,8 @@ impl Simulation<'_> {
         self.give_places_back(slot);
         let state = &mut self.loops[slot as usize];
         if std::mem::take(&mut state.probe) {
-            let breaker = state.breaker;
-            self.breakers[breaker as usize].give_up_probe();
+            let (breaker, openings) = (state.breaker, state.openings);
+            self.breakers[breaker as usize].give_up_probe(openings);
             self.try_again(breaker);
         }
     }

@@ -78,6 +78,7 @@ impl Simulation<'_> {
                 self.leave_queues(slot);
                 self.loops[slot as usize].phase = Phase::Cancelling;
                 let bound = at.saturating_add(bound);
+                self.loops[slot as usize].settles_at = bound;
                 if bound <= self.model.stop {
                     self.push_task_event(slot, bound, Step::Aborts, Kind::Settle);
                 }
@@ -109,7 +110,7 @@ impl Simulation<'_> {
             Notices::None => 0,
             Notices::One => 1,
             // The creation is a request too.
-            Notices::PerRequest => u64::from(task.polls) + 1,
+            Notices::PerRequest => u64::from(task.polls) * self.requests_per_poll(task.class) + 1,
         };
     }
 
@@ -131,7 +132,14 @@ impl Simulation<'_> {
                 // Whatever else is counted, the first loop of the task counts.
                 self.slab.release(first);
                 self.leak(slot, at);
-                return self.tell(slot, at, 8, "settled", || final_text(how).into());
+                self.tell(slot, at, 8, "settled", || final_text(how).into());
+                let others = [Final::Detached, Final::CancelSent, Final::Forgotten];
+                let seen = [Final::Completed, Final::Failed, Final::Cancelled];
+                if !others.contains(&how) && !seen.contains(&how) {
+                    // Those who see an end or settle an abort do it themselves.
+                    self.slab.sweep(slot);
+                }
+                return;
             }
         }
         let active = model.observed_part(task.created, at);
@@ -216,9 +224,13 @@ impl Simulation<'_> {
     /// A loop has run on after its abort, until `to`.
     fn leak(&mut self, slot: u32, to: u64) {
         let task = &self.slab.tasks[slot as usize];
+        let mut from = task.abort;
+        if task.coupled() {
+            from = from.max(self.loops[slot as usize].born);
+        }
         let pair = &mut self.pairs[task.pair as usize];
-        pair.leaking.add(task.abort, to);
-        pair.leaking_ns += u128::from(self.model.observed_part(task.abort, to));
+        pair.leaking.add(from, to);
+        pair.leaking_ns += u128::from(self.model.observed_part(from, to));
     }
 
     /// Tallies a task that was still being polled when the run stopped.
@@ -236,7 +248,22 @@ impl Simulation<'_> {
         let active = model.observed_part(task.created, stop);
         self.pairs[task.pair as usize].active_ns += u128::from(active);
         if task.counted {
-            self.pairs[task.pair as usize].finals[Final::Running as usize] += 1;
+            // A sleeper without a timer, whom a push or a reconnect could have woken, waits for ever.
+            let asleep = task.coupled()
+                && self.loops[slot as usize].phase == Phase::Sleeping
+                && self.loops[slot as usize].timer == u64::MAX;
+            let how = if asleep && stop == u64::MAX {
+                Final::NeverPolledAgain
+            } else {
+                Final::Running
+            };
+            let pair = &mut self.pairs[task.pair as usize];
+            pair.finals[how as usize] += 1;
+            if how == Final::NeverPolledAgain {
+                pair.orphans += 1;
+                pair.polls_per_task.record(u64::from(task.polls));
+                pair.streak.record(u64::from(task.streak));
+            }
             if aborted {
                 let returned = self.returns_at(&task, u64::MAX);
                 tally_abort(&mut self.pairs[task.pair as usize], &task, returned);

@@ -26,6 +26,13 @@ pub struct Host {
     reconnects: u64,
 }
 
+impl Host {
+    /// Its loops, as slots, where it can start again.
+    pub fn loops(&self) -> &[u32] {
+        &self.loops
+    }
+}
+
 /// The hosts of a model, where they need a state of their own.
 pub fn hosts(model: &Model) -> Vec<Host> {
     let stateful = |t: &crate::model::TenantClass| t.host_loop.is_some() || t.reconnect.is_some();
@@ -96,6 +103,7 @@ impl Simulation<'_> {
                 && self.loops[ticket.slot as usize].ticket == ticket.number;
             if still && at <= self.model.stop {
                 self.push_task_event(ticket.slot, at, Step::Sends, Kind::Turn);
+                self.loops[ticket.slot as usize].timer = at;
                 at = at.saturating_add(capacity.poll);
             }
             self.slab.release(ticket.slot);
@@ -113,9 +121,11 @@ impl Simulation<'_> {
     #[inline(never)]
     pub(super) fn turn_comes(&mut self, slot: u32) {
         self.slab.release(slot);
-        if self.slab.tasks[slot as usize].polled()
-            && self.loops[slot as usize].phase == Phase::Ready
-        {
+        let state = &mut self.loops[slot as usize];
+        // A restart has taken the turn away.
+        let own = state.phase == Phase::Ready && state.timer == self.now;
+        if own && self.slab.tasks[slot as usize].polled() {
+            state.timer = u64::MAX;
             if self.looks_at_abort(slot) {
                 return self.settle_abort(slot, self.now);
             }
@@ -187,6 +197,8 @@ impl Simulation<'_> {
         let host = &mut self.hosts[number as usize];
         host.reconnects += 1;
         let (index, loops) = (host.reconnects, host.loops.clone());
+        // Each loop that is looked at is work, as an event is.
+        self.totals.events += loops.len() as u64;
         self.tenant_tallies[class as usize].reconnects += u64::from(self.model.observed(self.now));
         for slot in loops {
             let task = &self.slab.tasks[slot as usize];
@@ -235,6 +247,7 @@ impl Simulation<'_> {
         self.loops[double as usize] = Loop {
             ticket: ticket.wrapping_add(1),
             uncounted: polls,
+            born: self.now,
             breaker: state.breaker,
             host: state.host,
             doubles: slot,

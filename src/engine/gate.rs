@@ -119,6 +119,7 @@ impl Simulation<'_> {
         }
         let number = state.breaker;
         let passage = self.breakers[number as usize].ask(now);
+        self.loops[slot as usize].openings = self.breakers[number as usize].openings;
         let pair = self.slab.tasks[slot as usize].pair as usize;
         match passage {
             Passage::Free => self.pass(slot, 0),
@@ -194,6 +195,8 @@ impl Simulation<'_> {
                     return;
                 }
                 passage => {
+                    let openings = self.breakers[number as usize].openings;
+                    self.loops[ticket.slot as usize].openings = openings;
                     if passage == Passage::Probe {
                         self.loops[ticket.slot as usize].probe = true;
                         let pair = self.slab.tasks[ticket.slot as usize].pair as usize;
@@ -229,9 +232,10 @@ impl Simulation<'_> {
         if state.breaker == u32::MAX {
             return;
         }
-        let (number, probe) = (state.breaker, std::mem::take(&mut state.probe));
+        let (number, openings) = (state.breaker, state.openings);
+        let probe = std::mem::take(&mut state.probe);
         let failed = failure.is_some_and(|f| !matches!(f, Failure::TooSoon | Failure::UnknownTask));
-        let change = self.breakers[number as usize].report(failed, probe, self.now);
+        let change = self.breakers[number as usize].report(failed, probe, openings, self.now);
         let pair = self.breakers[number as usize].pair as usize;
         match change {
             Change::None => {}
@@ -248,6 +252,8 @@ impl Simulation<'_> {
                 let waiting = std::mem::take(&mut self.breakers[number as usize].waiting);
                 for ticket in waiting {
                     if self.still_waits(ticket) {
+                        let openings = self.breakers[number as usize].openings;
+                        self.loops[ticket.slot as usize].openings = openings;
                         self.loops[ticket.slot as usize].ready = self.now;
                         self.pass(ticket.slot, 0);
                     }
@@ -297,8 +303,8 @@ impl Simulation<'_> {
         self.give_places_back(slot);
         let state = &mut self.loops[slot as usize];
         if std::mem::take(&mut state.probe) {
-            let number = state.breaker;
-            self.breakers[number as usize].give_up_probe();
+            let (number, openings) = (state.breaker, state.openings);
+            self.breakers[number as usize].give_up_probe(openings);
             self.try_again(number);
         }
         if self.model.observed(self.now) {

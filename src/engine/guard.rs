@@ -5,6 +5,7 @@ use super::Simulation;
 use super::limiter::Passed;
 use super::outage::Downtime;
 use super::server::{Answer, delay};
+use super::station::Served;
 use crate::metrics::tally::Failure;
 use crate::model::{Model, Per};
 use crate::random::{Key, Purpose, unit};
@@ -90,27 +91,13 @@ impl Simulation<'_> {
         }
         let requests = self.requests_per_poll(task.class);
         let observed = model.observed(task.sent);
-        let drawn = server
-            .service
-            .draw(|| task.key.draw(Purpose::Service, index));
-        let slow = server
-            .slow
-            .iter()
-            .filter(|s| (s.from..s.to).contains(&self.now));
-        let factor: f64 = slow.map(|s| s.factor).product();
         for request in 1..=requests {
             if let Some(allowed) = self.over_limit(slot) {
                 // Whole seconds, rounded up, as HTTP has them.
                 let wait = (allowed - self.now).div_ceil(1_000_000_000) * 1_000_000_000;
                 return self.refuse_from(slot, request, Failure::Limited, wait);
             }
-            let load = if server.growth > 0.0 {
-                let found = self.stations[task.server as usize].present(self.now);
-                1.0 + server.growth * found as f64
-            } else {
-                1.0
-            };
-            let service = (drawn as f64 * factor * load + 0.5) as u64;
+            let service = self.service_now(slot, index);
             match self.serve(slot, service) {
                 Ok(served) if request == requests => {
                     if observed {
@@ -119,6 +106,11 @@ impl Simulation<'_> {
                     }
                     return match self.breaks_within(slot, self.now, served.done) {
                         None => {
+                            self.count_served(slot, served, service, observed);
+                            self.read_in_time(slot, served.done);
+                        }
+                        Some(at) if task.coupled() && at > self.times_out_at(slot) => {
+                            // Its host has given it up before it breaks.
                             self.count_served(slot, served, service, observed);
                             self.read_in_time(slot, served.done);
                         }
@@ -200,15 +192,49 @@ impl Simulation<'_> {
         let requests = self.requests_per_poll(task.class);
         if !self.is_down(slot, self.now) {
             self.comes_up(slot);
-            let service = super::server::service(self.model, &task, u64::from(task.polls));
             for _ in 0..requests {
                 if self.over_limit(slot).is_none() {
+                    let service = self.service_now(slot, u64::from(task.polls));
                     // What becomes of it nobody will know.
                     let _ = self.serve(slot, service);
                 }
             }
         }
         self.slab.release(slot);
+    }
+
+    /// How long the service of a request takes that comes now: drawn by its index, longer while the server is slow, or the more it finds.
+    fn service_now(&mut self, slot: u32, index: u64) -> u64 {
+        let task = &self.slab.tasks[slot as usize];
+        let server = &self.model.servers[task.server_class as usize];
+        let drawn = server
+            .service
+            .draw(|| task.key.draw(Purpose::Service, index));
+        if server.slow.is_empty() && server.growth == 0.0 {
+            return drawn;
+        }
+        let slow = server
+            .slow
+            .iter()
+            .filter(|s| (s.from..s.to).contains(&self.now));
+        let factor: f64 = slow.map(|s| s.factor).product();
+        let found = self.stations[task.server as usize].present(self.now);
+        let load = 1.0 + server.growth * found as f64;
+        (drawn as f64 * factor * load + 0.5) as u64
+    }
+
+    /// A request that is no poll comes to its server. `Err` where it is refused, or lost because the server goes down.
+    pub(super) fn serve_other(&mut self, slot: u32, index: u64) -> Result<Served, u64> {
+        if self.is_down(slot, self.now) || self.over_limit(slot).is_some() {
+            return Err(0);
+        }
+        self.comes_up(slot);
+        let service = self.service_now(slot, index);
+        let served = self.serve(slot, service)?;
+        match self.breaks_within(slot, self.now, served.done) {
+            Some(_) => Err(0),
+            None => Ok(served),
+        }
     }
 
     /// When the server of a task goes down in (after, to].

@@ -446,7 +446,9 @@ impl Simulation<'_> {
             if leaked {
                 pair.leaked += u64::from(requests);
             }
-            if task.polls > 0 {
+            // The first poll of a double follows no other of its loop.
+            let follows = PLAIN || !task.coupled() || task.sent >= self.loops[slot as usize].born;
+            if task.polls > 0 && follows {
                 pair.gap.record(gap);
             }
         }

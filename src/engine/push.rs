@@ -40,6 +40,10 @@ impl Simulation<'_> {
         let takes = notifications
             .delay
             .draw(|| task.key.draw(Purpose::NoticeDelay, index));
+        // A server that is down, or knows the task no more, has nothing to tell.
+        if self.is_down(slot, at) || !self.knows(slot, at) {
+            return;
+        }
         let comes = at.saturating_add(takes);
         if comes <= model.stop {
             self.push_task_event(slot, comes, Step::Seen, Kind::Notice);
@@ -63,6 +67,7 @@ impl Simulation<'_> {
         let policy = self.model.tenants[task.class as usize].policy;
         let sleeps = state.phase == Phase::Sleeping && state.attempt == 0;
         match self.model.carriers[policy].push {
+            Push::Wakes if sleeps && self.looks_at_abort(slot) => self.settle_abort(slot, now),
             Push::Wakes if sleeps => {
                 self.loops[slot as usize].timer = u64::MAX;
                 if self.model.tenants[task.class as usize].host_loop.is_some() {
@@ -175,9 +180,10 @@ impl Simulation<'_> {
         self.loops[slot as usize].asks_at = at;
         self.slab.tasks[slot as usize].end = u64::MAX;
         self.announce(slot, at, QUESTION);
+        self.something_changes(slot, at);
     }
 
-    /// The loop of a task ends whose host has not seen its question: the task goes on without an answer, so that it ends, and gives its place up.
+    /// The loop of a task has ended whose host has not answered its question: the task goes on without an answer, so that it ends, and gives its place up.
     pub(super) fn forgo_question(&mut self, slot: u32) {
         let (task, state) = (self.slab.tasks[slot as usize], self.loops[slot as usize]);
         let pending = state.left > 0 && !state.answered && !state.asked && task.end == u64::MAX;
@@ -198,6 +204,7 @@ impl Simulation<'_> {
         } else if let HintSource::ByLoad(_) = server.hint {
             self.stations[task.server as usize].end_early(u64::MAX, end);
         }
+        self.something_changes(slot, end);
     }
 
     /// How long a task runs before it asks for input; `None` where it does not.
@@ -246,6 +253,11 @@ impl Simulation<'_> {
                     let arrival = self.now.saturating_add(out);
                     self.push_task_event(slot, arrival, Step::Arrives, Kind::Update);
                 }
+            } else {
+                self.loops[slot as usize].asked = false;
+                if task.settled() {
+                    self.forgo_question(slot);
+                }
             }
         } else {
             self.update_arrives(slot);
@@ -256,13 +268,9 @@ impl Simulation<'_> {
     /// A `tasks/update` comes to the server: the task works again.
     fn update_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        let service = super::server::service(self.model, &task, UPDATE);
         if task.end < u64::MAX {
             // It was cancelled.
-        } else if !self.is_down(slot, self.now)
-            && self.over_limit(slot).is_none()
-            && let Ok(served) = self.serve(slot, service)
-        {
+        } else if let Ok(served) = self.serve_other(slot, UPDATE) {
             let left = self.loops[slot as usize].left;
             self.loops[slot as usize].answered = true;
             let end = served.done.saturating_add(left);
@@ -335,13 +343,24 @@ impl Simulation<'_> {
         }
     }
 
-    /// The status of a task changes at `at`, sooner than was known: a held poll is looked at then.
+    /// The status of a task changes at `at`, which was not known: polls of it that are held are looked at then.
     pub(super) fn something_changes(&mut self, slot: u32, at: u64) {
-        if self.slab.tasks[slot as usize].coupled()
-            && self.loops[slot as usize].phase == Phase::Held
-            && at <= self.model.stop
-        {
-            self.push_task_event(slot, at, Step::Reads, Kind::Release);
+        let task = &self.slab.tasks[slot as usize];
+        if !task.coupled() || at > self.model.stop {
+            return;
+        }
+        let reconnect = &self.model.tenants[task.class as usize].reconnect;
+        let doubles = reconnect.as_ref().is_some_and(|r| r.duplicates);
+        let mut loops = vec![slot];
+        if doubles {
+            let host = self.loops[slot as usize].host;
+            let others = self.hosts[host as usize].loops().iter().copied();
+            loops.extend(others.filter(|other| *other != slot && self.first_of(*other) == slot));
+        }
+        for held in loops {
+            if self.loops[held as usize].phase == Phase::Held {
+                self.push_task_event(held, at, Step::Reads, Kind::Release);
+            }
         }
     }
 

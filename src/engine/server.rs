@@ -249,10 +249,7 @@ impl Simulation<'_> {
     #[inline(never)]
     pub(super) fn result_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
-        if !self.is_down(slot, self.now)
-            && self.over_limit(slot).is_none()
-            && let Ok(served) = self.serve(slot, service(self.model, &task, RESULT))
-        {
+        if let Ok(served) = self.serve_other(slot, RESULT) {
             let held =
                 served
                     .done
@@ -309,15 +306,11 @@ impl Simulation<'_> {
     pub(super) fn cancel_arrives(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
         let limits = self.model.servers[task.server_class as usize].limits_execution();
-        let served = if self.is_down(slot, self.now) || self.over_limit(slot).is_some() {
-            Err(0)
-        } else {
-            self.serve(slot, service(self.model, &task, CANCEL))
-        };
-        let outage = self.model.servers[task.server_class as usize]
-            .outage
-            .as_ref();
-        if served.is_ok() || !self.is_down(slot, self.now) || !outage.is_some_and(|o| o.silent) {
+        let down = self.is_down(slot, self.now);
+        let served = self.serve_other(slot, CANCEL);
+        let server = &self.model.servers[task.server_class as usize];
+        let silent = server.outage.as_ref().is_some_and(|o| o.silent);
+        if !(down && silent) {
             let answered = served.map_or(self.now, |s| s.done);
             self.cancel_answered(slot, answered);
         }
@@ -332,6 +325,7 @@ impl Simulation<'_> {
                 let task = &mut self.slab.tasks[slot as usize];
                 (task.end, task.outcome) = (served.done, Outcome::Cancelled);
                 self.tell(slot, served.done, 0, "terminal", || "cancelled".into());
+                self.something_changes(slot, served.done);
             }
             // It had ended before, or the request was refused and it goes on.
             _ => {
@@ -354,6 +348,8 @@ impl Simulation<'_> {
         if task.coupled() && self.loops[slot as usize].phase == Phase::Cancelling {
             let back = delay(self.model, &task, Purpose::DelayBack, CANCEL);
             let seen = done.saturating_add(back);
+            let state = &mut self.loops[slot as usize];
+            state.settles_at = state.settles_at.min(seen);
             if seen <= self.model.stop {
                 self.push_task_event(slot, seen, Step::Seen, Kind::Settle);
             }
@@ -451,13 +447,6 @@ pub(super) fn delay(model: &Model, task: &Task, purpose: Purpose, index: u64) ->
     model.pairs[task.pair as usize]
         .delay
         .draw(|| task.key.draw(purpose, index))
-}
-
-/// A service time.
-pub(super) fn service(model: &Model, task: &Task, index: u64) -> u64 {
-    model.servers[task.server_class as usize]
-        .service
-        .draw(|| task.key.draw(Purpose::Service, index))
 }
 
 /// How long the task runs: drawn again rather than kept.

@@ -31,9 +31,9 @@ pub struct Task {
     pub streak: u32,
     /// Its server.
     pub server: u32,
-    /// Its host.
+    /// Its tenant, among all members.
     pub member: u32,
-    /// Which task of its host.
+    /// Which task of its tenant.
     pub ordinal: u32,
     /// (tenant class, server class).
     pub pair: u16,

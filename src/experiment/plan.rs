@@ -5,10 +5,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::store::scenario_key;
+use crate::scenario::checks::MAX_REPLICATIONS;
 use crate::scenario::fields::{Count, Field, Reader, Share, choice, record};
 use crate::scenario::tree::{Node, Value};
 use crate::scenario::units::Duration;
 use crate::scenario::{self, LoadError, Scenario};
+
+/// Columns of the results that are no axes.
+const RESERVED: [&str; 12] = [
+    "cell",
+    "feasible",
+    "chosen",
+    "replication",
+    "replications",
+    "group",
+    "metric",
+    "value",
+    "fingerprint",
+    "experiment",
+    "seed",
+    "version",
+];
 
 /// Cells that one plan can hold.
 pub const MAX_CELLS: usize = 100_000;
@@ -225,6 +243,8 @@ pub struct Cell {
     pub overrides: Vec<String>,
     /// The scenario with them.
     pub scenario: Scenario,
+    /// By which its units are found: see [`super::store::scenario_key`].
+    pub key: u64,
 }
 
 /// A plan ready to run.
@@ -287,13 +307,15 @@ impl Plan {
                     .replications
                     .map(|n| format!("run.replications={}", n.0)),
             );
+            let scenario = load(&overrides)?;
             cells.push(Cell {
+                key: scenario_key(&scenario),
                 number: cells.len(),
                 parameters: combination
                     .iter()
                     .map(|(axis, shown, _)| (axis.to_string(), shown.to_string()))
                     .collect(),
-                scenario: load(&overrides)?,
+                scenario,
                 overrides,
             });
         }
@@ -306,6 +328,16 @@ impl Plan {
             let known = crate::catalogue::names();
             if let Some(metric) = precision.metrics.iter().find(|m| !known.contains(m)) {
                 return Err(wrong(format!("precision: there is no metric \"{metric}\"")));
+            }
+            if precision.min.0 < 2 {
+                return Err(wrong(
+                    "precision: `min` is at least 2, or there is no interval".into(),
+                ));
+            }
+            if precision.max.0 > MAX_REPLICATIONS {
+                return Err(wrong(format!(
+                    "precision: `max` is at most {MAX_REPLICATIONS}"
+                )));
             }
             if precision.min.0 > precision.max.0 {
                 return Err(wrong("precision: `min` is above `max`".into()));
@@ -338,6 +370,11 @@ impl Plan {
         })
     }
 
+    /// The keys of its cells.
+    pub fn keys(&self) -> Vec<u64> {
+        self.cells.iter().map(|cell| cell.key).collect()
+    }
+
     /// The names of what is varied.
     pub fn parameters(&self) -> Vec<&str> {
         let first = self.cells.first().map(|c| &c.parameters);
@@ -367,6 +404,13 @@ fn axes(experiment: &Experiment) -> Result<Vec<(String, Values)>, String> {
         if !seen.insert(name) {
             return Err(format!(
                 "two axes are called \"{name}\": give each its own name"
+            ));
+        }
+        let usable = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || !name.chars().all(usable) || RESERVED.contains(&name.as_str()) {
+            return Err(format!(
+                "{name:?} is no usable name of an axis: it is a column of the results; use letters, digits, - and _, and none of {}",
+                RESERVED.join(", ")
             ));
         }
         if values.is_empty() {
@@ -442,8 +486,13 @@ impl Range {
         let values: Vec<f64> = match (&self.points, &self.step) {
             (Some(points), None) => {
                 let last = f64::from(points.0.max(2) - 1);
+                if points.0 as usize > MAX_CELLS {
+                    return Err(format!("a range has at most {MAX_CELLS} points"));
+                }
                 let at = |i: u32| match f64::from(i) / last {
-                    u if log => round_to_three_digits(from * (to / from).powf(u)),
+                    0.0 => from,
+                    1.0 => to,
+                    u if log => round_to_digits(3, from * (to / from).powf(u)),
                     u => from + (to - from) * u,
                 };
                 (0..points.0).map(at).collect()
@@ -457,7 +506,9 @@ impl Range {
                 if n > MAX_CELLS as f64 {
                     return Err("the step is too small".into());
                 }
-                (0..=n as u32).map(|i| from + step * f64::from(i)).collect()
+                // Twelve digits: 0.1 + 0.2 is 0.3.
+                let at = |i: u32| round_to_digits(12, from + step * f64::from(i));
+                (0..=n as u32).map(at).collect()
             }
             _ => return Err("a range has `points`, or (if linear) a `step`".into()),
         };
@@ -465,9 +516,9 @@ impl Range {
     }
 }
 
-fn round_to_three_digits(x: f64) -> f64 {
-    let unit = 10f64.powf(x.log10().floor() - 2.0);
-    (x / unit).round() * unit
+fn round_to_digits(digits: usize, x: f64) -> f64 {
+    // By way of text, so that the result is the nearest float to the decimal number.
+    format!("{x:.*e}", digits - 1).parse().unwrap_or(x)
 }
 
 /// A cell in the making: axis, what is shown, overrides.

@@ -169,13 +169,15 @@ impl Store {
         write_whole(&self.place(scenario, unit.replication), &text)
     }
 
-    /// The unit of a replication; `None` where there is none, or none that can be trusted.
-    pub fn find(&self, scenario: u64, replication: u32) -> Option<Unit> {
+    /// The unit of a replication with values of so many groups; `None` where there is none, or none that can be trusted.
+    pub fn find(&self, scenario: u64, replication: u32, groups: usize) -> Option<Unit> {
         let text = fs::read(self.place(scenario, replication)).ok()?;
         let unit: Unit = serde_json::from_slice(&text).ok()?;
         let right = unit.version == VERSION
             && unit.scenario == format!("{scenario:016x}")
             && unit.replication == replication
+            && unit.values.len() == groups
+            && u64::from_str_radix(&unit.fingerprint, 16).is_ok()
             && unit
                 .values
                 .iter()
@@ -197,9 +199,17 @@ impl Store {
             else {
                 continue;
             };
+            let whole = |file: &Path| {
+                let text = fs::read(file).ok()?;
+                let unit: Unit = serde_json::from_slice(&text).ok()?;
+                (unit.version == VERSION).then_some(text)
+            };
             let to = self.units().join(name);
-            if !to.exists() {
-                write_whole(&to, &fs::read(&from)?)?;
+            // What is damaged here gives way, and what is damaged there is left where it is.
+            if whole(&to).is_none()
+                && let Some(text) = whole(&from)
+            {
+                write_whole(&to, &text)?;
                 taken += 1;
             }
         }
@@ -228,9 +238,9 @@ mod tests {
     fn what_is_kept_comes_back_to_the_bit() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
-        assert_eq!(store.find(7, 3), None);
+        assert_eq!(store.find(7, 3, 1), None);
         store.keep(7, &unit(3)).unwrap();
-        let back = store.find(7, 3).unwrap();
+        let back = store.find(7, 3, 1).unwrap();
         assert_eq!(back, unit(3));
         let values = &back.replication().values[0];
         assert_eq!(values[0].map(f64::to_bits), Some((0.1f64 + 0.2).to_bits()));
@@ -247,10 +257,10 @@ mod tests {
             ..unit(0)
         };
         store.keep(7, &other).unwrap();
-        assert_eq!(store.find(7, 0), None, "another version");
-        assert_eq!(store.find(8, 0), None, "another scenario");
+        assert_eq!(store.find(7, 0, 1), None, "another version");
+        assert_eq!(store.find(8, 0, 1), None, "another scenario");
         fs::write(store.place(7, 1), b"{\"version\":").unwrap();
-        assert_eq!(store.find(7, 1), None, "half a file");
+        assert_eq!(store.find(7, 1, 1), None, "half a file");
     }
 
     #[test]

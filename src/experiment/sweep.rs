@@ -70,6 +70,26 @@ pub enum SweepError {
     Keep(#[from] std::io::Error),
 }
 
+/// Why a warm-up could not be found.
+#[derive(Debug, thiserror::Error)]
+pub enum PilotError {
+    /// The pilot's run failed.
+    #[error("the pilot run of the first cell: {0}")]
+    Run(#[from] RunError),
+    /// A cell is too short for it.
+    #[error(
+        "MSER-5 starts the observation at {cut}, and the horizon of the cell with {cell} is {horizon}: make it longer, or put the cell with the longest transient first"
+    )]
+    Horizon {
+        /// Where the observation would start.
+        cut: Duration,
+        /// Where the cell ends.
+        horizon: Duration,
+        /// The cell.
+        cell: String,
+    },
+}
+
 /// What happens while a sweep runs.
 pub trait Watch: Sync {
     /// So many units are to be run from here on.
@@ -82,8 +102,8 @@ impl Plan {
     /// Sets the warm-up of every cell to where MSER-5 cuts a pilot, if the plan says so, and gives it.
     ///
     /// # Errors
-    /// The pilot's run failed.
-    pub fn find_warm_up(&mut self, stop: &AtomicBool) -> Result<Option<Duration>, RunError> {
+    /// The pilot's run failed, or its cut leaves nothing of a cell.
+    pub fn find_warm_up(&mut self, stop: &AtomicBool) -> Result<Option<Duration>, PilotError> {
         if self.experiment.warm_up != WarmUp::Mser5 {
             return Ok(None);
         }
@@ -100,7 +120,15 @@ impl Plan {
         }
         let cut = Duration(mser5(&sent) as u64 * WINDOW);
         for cell in &mut self.cells {
+            if cut >= cell.scenario.run.horizon.0 {
+                return Err(PilotError::Horizon {
+                    cut,
+                    horizon: cell.scenario.run.horizon.0,
+                    cell: cell.in_words(),
+                });
+            }
             cell.scenario.run.warm_up = cut;
+            cell.key = scenario_key(&cell.scenario);
             cell.overrides.push(format!("run.warm_up={cut}"));
         }
         Ok(Some(cut))
@@ -161,10 +189,12 @@ impl Plan {
     pub fn missing(&self, shard: Shard, store: &Store) -> (u64, u64) {
         let (mut missing, mut all) = (0, 0);
         for cell in self.cells.iter().filter(|c| shard.has(c.number)) {
-            let key = scenario_key(&cell.scenario);
+            let key = cell.key;
             let n = self.replications_at_first(cell);
             all += u64::from(n);
-            missing += (0..n).filter(|r| store.find(key, *r).is_none()).count() as u64;
+            missing += (0..n)
+                .filter(|r| store.find(key, *r, cell.groups()).is_none())
+                .count() as u64;
         }
         (missing, all)
     }
@@ -185,9 +215,16 @@ impl Plan {
         let ratio = |metric: &String| {
             let at = names.iter().position(|name| name == metric)?;
             let e = result.estimates[0][at];
-            let half = e.hi? - e.mean?;
-            let allowed = precision.relative_half_width.0 * e.mean?.abs();
-            Some(half / allowed)
+            let (Some(hi), Some(mean)) = (e.hi, e.mean) else {
+                // What is undefined is not known at all.
+                return Some(f64::INFINITY);
+            };
+            let allowed = precision.relative_half_width.0 * mean.abs();
+            Some(if hi == mean {
+                0.0
+            } else {
+                (hi - mean) / allowed
+            })
         };
         let worst = precision
             .metrics
@@ -197,7 +234,7 @@ impl Plan {
         if worst <= 1.0 || !result.whole {
             return n;
         }
-        let needed = (f64::from(n) * worst * worst)
+        let needed = (f64::from(n) * (worst * worst).min(2.0))
             .ceil()
             .min(f64::from(n) * 2.0);
         (needed as u32).max(n + 1).min(precision.max.0.max(n))
@@ -214,11 +251,11 @@ impl Plan {
     ) -> Result<(), SweepError> {
         let compiled: Vec<(u64, Model)> = cells
             .iter()
-            .map(|cell| (scenario_key(&cell.scenario), Model::new(&cell.scenario)))
+            .map(|cell| (cell.key, Model::new(&cell.scenario)))
             .collect();
         let units: Vec<(usize, u32)> = (0..cells.len())
             .flat_map(|c| (0..wanted[c]).map(move |r| (c, r)))
-            .filter(|(c, r)| store.find(compiled[*c].0, *r).is_none())
+            .filter(|(c, r)| store.find(compiled[*c].0, *r, cells[*c].groups()).is_none())
             .collect();
         watch.plan(units.len() as u64);
         let failed: Mutex<Option<(usize, SweepError)>> = Mutex::new(None);
@@ -257,8 +294,10 @@ impl Plan {
 
     /// What is kept of a cell, of which `n` replications are wanted.
     fn result(&self, cell: &Cell, n: u32, store: &Store) -> CellResult {
-        let key = scenario_key(&cell.scenario);
-        let units: Vec<Unit> = (0..n).map_while(|r| store.find(key, r)).collect();
+        let key = cell.key;
+        let units: Vec<Unit> = (0..n)
+            .map_while(|r| store.find(key, r, cell.groups()))
+            .collect();
         let replications: Vec<Replication> = units.iter().map(Unit::replication).collect();
         let groups = replications.first().map_or(0, |r| r.values.len());
         let confidence = self.base.run.confidence.0;
@@ -289,7 +328,15 @@ impl Cell {
             .iter()
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
+        if words.is_empty() {
+            return "the scenario as it is".into();
+        }
         words.join(", ")
+    }
+
+    /// How many groups its results have: the fleet, its tenant and server classes.
+    pub fn groups(&self) -> usize {
+        1 + self.scenario.tenant.len() + self.scenario.server.len()
     }
 }
 
@@ -301,7 +348,7 @@ impl CellResult {
         found.unwrap_or(Estimate::UNDEFINED)
     }
 
-    /// Does every objective hold at the unfavourable end of its interval? Without an objective there is nothing to meet.
+    /// Does every objective hold at the unfavourable end of its interval? Without an objective no cell is feasible.
     pub fn feasible(&self) -> bool {
         self.whole && !self.verdicts.is_empty() && self.missed().is_empty()
     }

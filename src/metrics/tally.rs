@@ -1,4 +1,4 @@
-//! What one run saw, as integers that merge in any order.
+//! What one run saw, as integers that merge in any order; costs and shares of tenants, which are floats, are added in one order within a run.
 //!
 //! Only the finest cell is recorded: a [`PairTally`] for each (tenant class, server class), a [`ServerTally`] for each server
 //! class. Groups (a tenant class, a server class, the fleet) are sums of these, made at the end.

@@ -386,6 +386,7 @@ impl Policy {
             } else {
                 0
             };
+            state.previous = wait;
             return Decision::Wait(Wait {
                 wait,
                 cause: Stage::FirstPoll,
@@ -550,7 +551,7 @@ impl Policy {
         Decision::Wait(wait)
     }
 
-    /// How long a loop waits whose poll was left out: as long again, and never less than nothing.
+    /// How long a loop waits whose poll was left out: as long again; the default where it has not waited yet.
     pub fn again(&self, state: &State) -> Nanos {
         let own = self.default.max(self.floor).min(self.ceiling);
         if state.previous > 0 {

@@ -9,7 +9,7 @@ use crate::charts::trade_off::{Line, Point, TradeOff};
 use crate::experiment::Estimate;
 use crate::experiment::choose::{self, choose, obstacles};
 use crate::experiment::plan::{Cell, Plan};
-use crate::experiment::store::{Seen, scenario_key};
+use crate::experiment::store::Seen;
 use crate::experiment::sweep::CellResult;
 use crate::scenario::units::Duration;
 
@@ -22,7 +22,7 @@ const LISTED: usize = 40;
 /// `cells.csv`: a row per cell, its parameters, then three columns per metric of the fleet (mean, `_lo`, `_hi`).
 pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
     let names = catalogue::names();
-    let chosen = choose(cells).map(|c| c.number);
+    let chosen = chosen_of(cells);
     let mut head: Vec<String> = vec!["cell".into()];
     head.extend(plan.parameters().into_iter().map(String::from));
     head.extend(["feasible", "chosen"].map(String::from));
@@ -84,6 +84,12 @@ pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -
     csv(rows.into_iter())
 }
 
+/// The number of the choice; there is none from a part of a sweep.
+fn chosen_of(cells: &[CellResult]) -> Option<usize> {
+    let whole = cells.iter().all(|cell| cell.whole);
+    choose(cells).filter(|_| whole).map(|c| c.number)
+}
+
 /// What is needed to repeat a row.
 const PROVENANCE: [&str; 5] = [
     "experiment",
@@ -102,7 +108,7 @@ fn repeat_with(
         provenance.scenario.clone(),
         cell.replications.len().to_string(),
         made.scenario.run.seed.to_string(),
-        format!("{:016x}", scenario_key(&made.scenario)),
+        format!("{:016x}", made.key),
         provenance.version.clone(),
     ]
     .into_iter()
@@ -187,7 +193,7 @@ impl Grid {
 
 /// The trade-off figure of a plan over floors and ceilings.
 pub fn figure(plan: &Plan, grid: &Grid, cells: &[CellResult], provenance: &Provenance) -> TradeOff {
-    let chosen = choose(cells).map(|c| c.number);
+    let chosen = chosen_of(cells);
     let interval = |e: Estimate| {
         e.mean
             .map(|mean| (e.lo.unwrap_or(mean), mean, e.hi.unwrap_or(mean)))
@@ -335,7 +341,7 @@ fn whole(e: Estimate) -> String {
 
 /// Ceilings by floors.
 fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table {
-    let chosen = choose(cells).map(|c| c.number);
+    let chosen = chosen_of(cells);
     let mut table = plain_table();
     table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     let mut head = vec!["ceiling \\ floor".to_string()];
@@ -362,7 +368,7 @@ fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table 
 
 /// A row per cell.
 fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
-    let chosen = choose(cells).map(|c| c.number);
+    let chosen = chosen_of(cells);
     let mut table = rows(plan, cells.iter().take(LISTED), chosen);
     if cells.len() > LISTED {
         table.add_row(vec![format!(

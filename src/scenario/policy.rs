@@ -65,7 +65,7 @@ record! {
         slow_down: Duration = Duration(5_000_000_000),
         /// What an answer that the task is unknown does.
         on_unknown_task: OnUnknown = OnUnknown::End,
-        /// The loop ends after so many error answers in a row. No limit where left out.
+        /// The loop ends after so many error answers in a row (over its life where the error backoff never starts again). No limit where left out.
         max_errors: Option<Count>,
         /// Polls wait at the server for a change, for so long at most (a long poll); they are answered at once where left out.
         long_poll: Option<Span>,

@@ -26,6 +26,8 @@ pub const MAX_REPLICATIONS: u32 = 100_000;
 pub const MAX_PAIRS: usize = 4096;
 /// Rate windows (100 ms each, per tenant class and server class) that one run can hold.
 pub const MAX_WINDOWS: u64 = 1 << 27;
+/// Errors in a row that a policy can count.
+pub const MAX_ERRORS: u32 = 255;
 /// Requests that one poll can send together.
 pub const MAX_REQUESTS_PER_POLL: u32 = 10_000;
 

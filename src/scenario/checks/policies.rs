@@ -2,7 +2,7 @@
 
 use super::super::fields::Reader;
 use super::super::written::{Backoff, Conflict, OnError, Outcome, Policy, Role};
-use super::{Check, MAX_REQUESTS_PER_POLL};
+use super::{Check, MAX_ERRORS, MAX_REQUESTS_PER_POLL};
 
 impl Check<'_> {
     pub(super) fn policy(&self, name: &str, policy: &Policy, reader: &mut Reader) {
@@ -66,6 +66,15 @@ impl Check<'_> {
                 "the table has no steps",
                 "found none",
                 "write it as in { steps = [{ waits = 6, wait = \"10s\" }] }",
+            );
+        }
+        if let Some(errors) = policy.max_errors.filter(|n| n.0 > MAX_ERRORS) {
+            self.error(
+                reader,
+                &at("max_errors"),
+                "too many errors in a row",
+                format!("found {}", errors.0),
+                format!("at most {MAX_ERRORS}; leave it out for no limit"),
             );
         }
         if policy.requests_per_poll.0 > MAX_REQUESTS_PER_POLL {

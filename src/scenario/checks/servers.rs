@@ -2,6 +2,7 @@
 
 use super::super::distribution::Kind;
 use super::super::fields::Reader;
+use super::super::units::MS;
 use super::super::written::{Drawn, Hint, HintRef, Server, StepStart, check_weights};
 use super::{Check, suggestion};
 
@@ -51,13 +52,13 @@ impl Check<'_> {
             if let Some(random) = &outage.random
                 && let (Kind::Constant(up), Kind::Constant(down)) =
                     (&random.up.kind, &random.down.kind)
-                && up.0 + down.0 == 0
+                && up.0 + down.0 < MS
             {
                 self.error(
                     reader,
                     &format!("{path}.outage.random"),
-                    "up and down are both zero",
-                    "a cycle without length",
+                    "up and down are shorter than 1ms together",
+                    "a cycle too short",
                     "make at least one of them longer",
                 );
             }
