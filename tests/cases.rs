@@ -4,14 +4,18 @@
 //! forms, not of the simulator; "exact" is exact. Where a report and arithmetic disagree, the test says so. Arithmetic on a report's own
 //! figures, which no simulator is needed for, is tested as arithmetic.
 
+#[path = "common/cases.rs"]
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use common::*;
 use pollpace::engine::trace::Follow;
 use pollpace::engine::{self, Story};
-use pollpace::experiment::{self, Results};
+use pollpace::experiment;
 use pollpace::model::Model;
-use pollpace::scenario::{self, Scenario};
+use pollpace::scenario;
 
 // D01: one poll a second
 
@@ -407,34 +411,6 @@ fn first_key_of_run(file: &Path) -> Option<String> {
 
 // How the stories above are told
 
-/// The file of a case.
-fn case(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("models/cases/{name}.toml"))
-}
-
-fn load(name: &str, overrides: &[&str]) -> Scenario {
-    let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
-    let loaded = scenario::load(&case(name), &overrides).unwrap_or_else(|e| panic!("{e}"));
-    loaded.scenario
-}
-
-fn run(name: &str, overrides: &[&str]) -> Results {
-    experiment::run(&load(name, overrides), &AtomicBool::new(false), |_| {}).unwrap()
-}
-
-/// The mean over the replications of a metric that is defined in each.
-fn mean(results: &Results, group: &str, metric: &str) -> f64 {
-    let estimate = results
-        .estimate(group, metric)
-        .unwrap_or_else(|| panic!("no {metric} of {group}"));
-    assert_eq!(
-        estimate.n as usize,
-        results.replications.len(),
-        "{metric} of {group}"
-    );
-    estimate.mean.unwrap()
-}
-
 /// When the polls of a tenant's first task were sent, in seconds.
 fn sends_s(name: &str, tenant: &str) -> Vec<f64> {
     let model = Model::new(&load(name, &[]));
@@ -451,23 +427,4 @@ fn sends_s(name: &str, tenant: &str) -> Vec<f64> {
         .filter_map(|row| row.poll.as_ref())
         .map(|poll| poll.sent as f64 / 1e9)
         .collect()
-}
-
-#[track_caller]
-fn exactly(value: f64, expected: f64) {
-    within(value, expected, 1e-9 * expected.abs());
-}
-
-#[track_caller]
-fn within(value: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (value - expected).abs() <= tolerance,
-        "{value}, expected {expected} ± {tolerance}"
-    );
-}
-
-/// Inside a relative tolerance.
-#[track_caller]
-fn near(value: f64, expected: f64, tolerance: f64) {
-    within(value, expected, tolerance * expected.abs());
 }

@@ -2,15 +2,17 @@
 //! `tests/cases.rs`: scenarios stand in `models/cases/` with the links of their reports, expected values are those of arithmetic and closed
 //! forms, "exact" is exact, and arithmetic on a report's own figures is tested as arithmetic.
 
-use std::path::Path;
+#[path = "common/cases.rs"]
+mod common;
+
 use std::sync::atomic::AtomicBool;
 
+use common::*;
 use pollpace::engine::trace::{Follow, PollRow, Row};
 use pollpace::engine::{self, Story};
-use pollpace::experiment::{self, Results};
+use pollpace::experiment::Results;
 use pollpace::metrics::tally::WINDOW;
 use pollpace::model::Model;
-use pollpace::scenario::{self, Scenario};
 use pollpace::theory::*;
 
 // D02: one call that waits instead of many that poll
@@ -518,30 +520,6 @@ fn d22_a_first_poll_at_once_costs_an_interval() {
 
 // How the stories above are told
 
-fn load(name: &str, overrides: &[&str]) -> Scenario {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("models/cases/{name}.toml"));
-    let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
-    let loaded = scenario::load(&file, &overrides).unwrap_or_else(|e| panic!("{e}"));
-    loaded.scenario
-}
-
-fn run(name: &str, overrides: &[&str]) -> Results {
-    experiment::run(&load(name, overrides), &AtomicBool::new(false), |_| {}).unwrap()
-}
-
-/// The mean over the replications of a metric that is defined in each.
-fn mean(results: &Results, group: &str, metric: &str) -> f64 {
-    let estimate = results
-        .estimate(group, metric)
-        .unwrap_or_else(|| panic!("no {metric} of {group}"));
-    assert_eq!(
-        estimate.n as usize,
-        results.replications.len(),
-        "{metric} of {group}"
-    );
-    estimate.mean.unwrap()
-}
-
 /// The largest of the values of the replications.
 fn largest(results: &Results, group: &str, metric: &str) -> f64 {
     let values = results.values(group, metric);
@@ -600,23 +578,4 @@ fn length_of_mean(turns: impl Iterator<Item = f64>) -> f64 {
         points += 1.0;
     }
     f64::hypot(east, north) / points
-}
-
-#[track_caller]
-fn exactly(value: f64, expected: f64) {
-    within(value, expected, 1e-9 * expected.abs());
-}
-
-#[track_caller]
-fn within(value: f64, expected: f64, tolerance: f64) {
-    assert!(
-        (value - expected).abs() <= tolerance,
-        "{value}, expected {expected} ± {tolerance}"
-    );
-}
-
-/// Inside a relative tolerance.
-#[track_caller]
-fn near(value: f64, expected: f64, tolerance: f64) {
-    within(value, expected, tolerance * expected.abs());
 }

@@ -4,11 +4,12 @@
 //! Where two metrics could be taken for each other (accepted and refused, 1 s and 100 ms windows, floor and ceiling), the
 //! fleet gives them different values: values swapped between names cannot pass.
 
-use std::sync::atomic::AtomicBool;
+#[path = "common/metrics.rs"]
+mod common;
 
+use common::*;
 use pollpace::catalogue::{DISTRIBUTIONS, SCALARS};
-use pollpace::experiment::{self, Results};
-use pollpace::scenario;
+use pollpace::experiment::Results;
 
 // What is observed
 
@@ -798,32 +799,6 @@ fn every_metric_stands_in_one_of_these_files_by_name() {
 }
 
 // Helpers
-
-fn run(text: &str) -> Results {
-    let scenario = match scenario::parse("metrics", text, &[]) {
-        Ok(loaded) => loaded.scenario,
-        Err(errors) => panic!("{errors:?}"),
-    };
-    experiment::run(&scenario, &AtomicBool::new(false), |_| {}).unwrap()
-}
-
-/// The value of the only replication; a censored quantile is undefined too.
-fn value(results: &Results, group: &str, metric: &str) -> Option<f64> {
-    let [value] = results.values(group, metric)[..] else {
-        panic!("no metric {metric} of {group}");
-    };
-    value.filter(|x| !x.is_nan())
-}
-
-/// Exact but for the last bits of a division.
-fn is(results: &Results, group: &str, metric: &str, expected: f64) {
-    let found = value(results, group, metric);
-    let same = found.is_some_and(|x| (x - expected).abs() <= 1e-9 * expected.abs());
-    assert!(
-        same,
-        "{metric} of {group}: found {found:?}, counted {expected}"
-    );
-}
 
 /// As exact as a quantile is: 0.1 %.
 fn near(results: &Results, group: &str, metric: &str, expected: f64) {

@@ -2,13 +2,15 @@
 //!
 //! One story each: a few tasks, nothing drawn, and the arithmetic beside it. What a policy sees is told by traces.
 
+#[path = "common/metrics.rs"]
+mod common;
+
 use std::sync::atomic::AtomicBool;
 
+use common::*;
 use pollpace::engine::trace::Follow;
 use pollpace::engine::{self, Outcome};
-use pollpace::experiment::{self, Results};
 use pollpace::model::Model;
-use pollpace::scenario::{self, Scenario};
 
 const MS: u64 = 1_000_000;
 
@@ -1174,35 +1176,6 @@ fn story(server: &str, tenant: &str, policy: &str) -> String {
         lines.push(line);
     }
     lines.join("\n")
-}
-
-fn parse(text: &str) -> Scenario {
-    match scenario::parse("metrics", text, &[]) {
-        Ok(loaded) => loaded.scenario,
-        Err(errors) => panic!("{errors}\n{text}"),
-    }
-}
-
-fn run(text: &str) -> Results {
-    experiment::run(&parse(text), &AtomicBool::new(false), |_| {}).unwrap()
-}
-
-/// The value of the only replication; a censored quantile is undefined too.
-fn value(results: &Results, group: &str, metric: &str) -> Option<f64> {
-    let [value] = results.values(group, metric)[..] else {
-        panic!("no metric {metric} of {group}");
-    };
-    value.filter(|x| !x.is_nan())
-}
-
-/// Exact but for the last bits of a division.
-fn is(results: &Results, group: &str, metric: &str, expected: f64) {
-    let found = value(results, group, metric);
-    let same = found.is_some_and(|x| (x - expected).abs() <= 1e-9 * expected.abs());
-    assert!(
-        same,
-        "{metric} of {group}: found {found:?}, counted {expected}"
-    );
 }
 
 /// The run with the story of the tenant class's task number `number`, from 1.

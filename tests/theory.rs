@@ -8,17 +8,20 @@
 //! its interval, rates are counted over whole cycles or after the start has died away, and each replication gives one
 //! independent value.
 
+#[path = "common/theory.rs"]
+mod common;
+
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
+use common::*;
 use pollpace::engine::trace::Follow;
 use pollpace::engine::{self, Outcome};
-use pollpace::experiment::{self, Estimate, Results};
+use pollpace::experiment::{Estimate, Results};
 use pollpace::model::Model;
-use pollpace::scenario::{self, Scenario};
+use pollpace::scenario::Scenario;
 use pollpace::theory::*;
 
-const CONFIDENCE: f64 = 0.999;
 /// How far a quantile of a histogram may be off.
 const RESOLUTION: f64 = 0.001;
 /// Intervals of the jitters below: nominal 1 s.
@@ -31,50 +34,7 @@ const JITTERS: [(&str, f64, f64); 6] = [
     ("{ window = \"200ms\" }", 0.2, 1.0),
 ];
 
-/// A fleet of one tenant class on one server class, each given by the body of its table.
-struct Fleet<'a> {
-    run: &'a str,
-    server: &'a str,
-    tenant: &'a str,
-    policy: &'a str,
-    more: &'a str,
-}
-
-impl Default for Fleet<'_> {
-    fn default() -> Self {
-        Fleet {
-            run: "horizon = \"1s\"\nreplications = 1",
-            server: "",
-            tenant: "",
-            policy: "",
-            more: "",
-        }
-    }
-}
-
 impl Fleet<'_> {
-    fn scenario(&self) -> Scenario {
-        let Fleet {
-            run,
-            server,
-            tenant,
-            policy,
-            more,
-        } = self;
-        let text = format!(
-            "[run]\nconfidence = {CONFIDENCE}\n{run}\n[[server]]\nname = \"s\"\n{server}\n\
-             [[tenant]]\nname = \"t\"\nservers = {{ s = 1 }}\npolicy = \"p\"\n{tenant}\n[policy.p]\n{policy}\n{more}"
-        );
-        match scenario::parse("theory", &text, &[]) {
-            Ok(loaded) => loaded.scenario,
-            Err(error) => panic!("{error}\n{text}"),
-        }
-    }
-
-    fn run(&self) -> Results {
-        experiment::run(&self.scenario(), &AtomicBool::new(false), |_| {}).unwrap()
-    }
-
     /// A value of one's own from each replication.
     fn observe(&self, value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
         let scenario = self.scenario();

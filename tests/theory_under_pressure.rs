@@ -3,62 +3,20 @@
 //! The rules are those of `tests/theory.rs`: what is deterministic holds exactly; what is random holds inside the 99.9 % confidence interval
 //! over independent replications, with fixed seeds, and each interval must be narrow.
 
+#[path = "common/theory.rs"]
+mod common;
+
 use std::f64::consts::TAU;
 use std::sync::atomic::AtomicBool;
 
+use common::*;
 use pollpace::engine;
 use pollpace::engine::trace::{Follow, PollRow};
-use pollpace::experiment::{self, Estimate, Results};
+use pollpace::experiment::{Estimate, Results};
 use pollpace::model::Model;
-use pollpace::scenario::{self, Scenario};
 use pollpace::theory::*;
 
-const CONFIDENCE: f64 = 0.999;
-
-/// A fleet of one tenant class on one server class, each given by the body of its table.
-struct Fleet<'a> {
-    run: &'a str,
-    server: &'a str,
-    tenant: &'a str,
-    policy: &'a str,
-    more: &'a str,
-}
-
-impl Default for Fleet<'_> {
-    fn default() -> Self {
-        Fleet {
-            run: "horizon = \"1s\"\nreplications = 1",
-            server: "",
-            tenant: "",
-            policy: "",
-            more: "",
-        }
-    }
-}
-
 impl Fleet<'_> {
-    fn scenario(&self) -> Scenario {
-        let Fleet {
-            run,
-            server,
-            tenant,
-            policy,
-            more,
-        } = self;
-        let text = format!(
-            "[run]\nconfidence = {CONFIDENCE}\n{run}\n[[server]]\nname = \"s\"\n{server}\n\
-             [[tenant]]\nname = \"t\"\nservers = {{ s = 1 }}\npolicy = \"p\"\n{tenant}\n[policy.p]\n{policy}\n{more}"
-        );
-        match scenario::parse("theory", &text, &[]) {
-            Ok(loaded) => loaded.scenario,
-            Err(error) => panic!("{error}\n{text}"),
-        }
-    }
-
-    fn run(&self) -> Results {
-        experiment::run(&self.scenario(), &AtomicBool::new(false), |_| {}).unwrap()
-    }
-
     /// The polls of the first task in each replication.
     fn stories(&self) -> impl Iterator<Item = Vec<PollRow>> {
         let scenario = self.scenario();
