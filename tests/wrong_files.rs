@@ -2958,6 +2958,28 @@ fn a_loop_that_may_wait_for_ever() {
 }
 
 #[test]
+fn a_loop_that_asks_for_ever_for_what_is_forgotten() {
+    let told = parse(
+        "fleet.toml",
+        RIGHT,
+        &[
+            "server.batch.ttl='5min'".into(),
+            "policy.patient.on_unknown_task='retry'".into(),
+        ],
+    )
+    .expect("it is only doubtful")
+    .warnings;
+    assert!(
+        told.contains("polls tasks for ever that server \"batch\" has forgotten"),
+        "{told}"
+    );
+    assert!(
+        told.contains("add max_errors, max_polls or give_up_after"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_push_that_never_comes() {
     assert_snapshot!(warned_by("policy.envelope.push='wakes'"), @r#"
     warning: policy.envelope.push: no server of tenant "agents" sends notifications

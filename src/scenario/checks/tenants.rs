@@ -3,7 +3,9 @@
 use super::super::distribution::Kind;
 use super::super::fields::{Reader, Share};
 use super::super::tree::Value;
-use super::super::written::{Arrivals, DownAnswer, Push, Server, Tenant, Then, check_weights};
+use super::super::written::{
+    Arrivals, DownAnswer, OnUnknown, Push, Server, Tenant, Then, check_weights,
+};
 use super::{Check, suggestion};
 
 impl Check<'_> {
@@ -166,6 +168,28 @@ impl Check<'_> {
                     ),
                     "found no timeout",
                     "add timeout = \"60s\", or such a loop waits for ever",
+                )
+            });
+        }
+        let forgets = |s: &Server| s.ttl.is_some() || s.outage.as_ref().is_some_and(|o| o.forgets);
+        let ends = policy.give_up_after.is_some()
+            || policy.max_polls.is_some()
+            || policy.max_errors.is_some();
+        if policy.on_unknown_task == OnUnknown::Retry
+            && !ends
+            && let Some(server) = servers.clone().find(|s| forgets(s))
+        {
+            let at = format!("{at}.on_unknown_task");
+            let place = self.place(&at);
+            reader.within(&at, |r| {
+                r.warning(
+                    &place,
+                    format!(
+                        "tenant \"{}\" polls tasks for ever that server \"{}\" has forgotten",
+                        tenant.name, server.name
+                    ),
+                    "nothing ends such a loop",
+                    "write \"end\", or add max_errors, max_polls or give_up_after",
                 )
             });
         }
