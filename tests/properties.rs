@@ -925,6 +925,28 @@ fn causal(model: &Model, outcome: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A scenario runs without a panic, following a task changes nothing, its story is causal, and `check` holds.
+fn runs_whole(
+    text: &str,
+    number: u64,
+    check: fn(&Model, &Outcome) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let model = Model::new(&parse(text));
+    let plain = outcome(&model, None);
+    let follow = Follow {
+        tenant: None,
+        number,
+    };
+    let followed = outcome(&model, Some(follow));
+    prop_assert_eq!(plain.is_some(), followed.is_some());
+    if let (Some(plain), Some(followed)) = (plain, followed) {
+        prop_assert_eq!(bytes(&model, &plain), bytes(&model, &followed));
+        check(&model, &plain)?;
+        causal(&model, &followed)?;
+    }
+    Ok(())
+}
+
 /// The same cases in every run, so that a test that is green stays so. `PROPTEST_RNG_SEED` sets other ones.
 fn config(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
@@ -1003,31 +1025,13 @@ proptest! {
     /// No scenario panics; what runs is conserved and causal, and following a task changes nothing.
     #[test]
     fn every_scenario_conserves_what_it_counts(text in any_scenario(), number in 1u64..5) {
-        let scenario = parse(&text);
-        let model = Model::new(&scenario);
-        let plain = outcome(&model, None);
-        let followed = outcome(&model, Some(Follow { tenant: None, number }));
-        prop_assert_eq!(plain.is_some(), followed.is_some());
-        if let (Some(plain), Some(followed)) = (plain, followed) {
-            prop_assert_eq!(bytes(&model, &plain), bytes(&model, &followed));
-            conserved(&model, &plain)?;
-            causal(&model, &followed)?;
-        }
+        runs_whole(&text, number, conserved)?;
     }
 
     /// The same for whatever can go wrong at servers, hosts and between them.
     #[test]
     fn pressure_conserves_what_it_counts(text in any_pressed_scenario(), number in 1u64..5) {
-        let scenario = parse(&text);
-        let model = Model::new(&scenario);
-        let plain = outcome(&model, None);
-        let followed = outcome(&model, Some(Follow { tenant: None, number }));
-        prop_assert_eq!(plain.is_some(), followed.is_some());
-        if let (Some(plain), Some(followed)) = (plain, followed) {
-            prop_assert_eq!(bytes(&model, &plain), bytes(&model, &followed));
-            adds_up_under_pressure(&model, &plain)?;
-            causal(&model, &followed)?;
-        }
+        runs_whole(&text, number, adds_up_under_pressure)?;
     }
 }
 

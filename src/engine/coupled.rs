@@ -243,7 +243,7 @@ impl Simulation<'_> {
         if self.looks_at_abort(slot) {
             return self.settle_abort(slot, now);
         }
-        if state_is_retry(&self.loops[slot as usize]) {
+        if self.loops[slot as usize].attempt > 0 {
             // The transport's own: its poll has passed the gates.
             let tick = task.tick;
             if self.model.observed(now) {
@@ -407,7 +407,7 @@ impl Simulation<'_> {
         if next > deadline {
             return false;
         }
-        self.count_failure_seen(slot, failure);
+        self.count_answer::<false>(slot, self.now, Answer::Failed(failure, u64::MAX));
         self.tell_poll(slot, Some(self.now), failure.text());
         let state = &mut self.loops[slot as usize];
         (state.attempt, state.phase) = (attempt, Phase::Sleeping);
@@ -620,10 +620,6 @@ impl Simulation<'_> {
         let index = u64::from(self.slab.tasks[slot as usize].polls);
         self.hint(slot, index, self.now)
     }
-}
-
-fn state_is_retry(state: &Loop) -> bool {
-    state.attempt > 0
 }
 
 /// The instant of a deadline of so much after a task's creation.

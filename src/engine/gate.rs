@@ -3,13 +3,13 @@
 //! Places (polls in flight) come before rates, and the fleet's rate comes last, so that a rate holds at the instant of sending. A loop keeps the
 //! places it has while it waits for what comes after them.
 
+use super::POLLS_AT_ONE_INSTANT;
 use super::Simulation;
 use super::breaker::{Breaker, Change, Passage};
 use super::coupled::Phase;
 use super::limiter::{Limiter, Ticket};
 use super::queue::{Event, Kind, Step, order};
 use super::task::Task;
-use super::{POLLS_AT_ONE_INSTANT, server::Answer};
 use crate::metrics::tally::Failure;
 use crate::model::{HeldBack, Model};
 use crate::policy::Saw;
@@ -395,10 +395,5 @@ impl Simulation<'_> {
                 self.pairs[breaker.pair as usize].open_ns += u128::from(open);
             }
         }
-    }
-
-    /// Counts a failed request that the transport sends again, as seen.
-    pub(super) fn count_failure_seen(&mut self, slot: u32, failure: Failure) {
-        self.count_answer::<false>(slot, self.now, Answer::Failed(failure, u64::MAX));
     }
 }

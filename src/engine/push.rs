@@ -351,16 +351,21 @@ impl Simulation<'_> {
         }
         let reconnect = &self.model.tenants[task.class as usize].reconnect;
         let doubles = reconnect.as_ref().is_some_and(|r| r.duplicates);
-        let mut loops = vec![slot];
+        self.look_at_held(slot, at);
         if doubles {
-            let host = self.loops[slot as usize].host;
-            let others = self.hosts[host as usize].loops().iter().copied();
-            loops.extend(others.filter(|other| *other != slot && self.first_of(*other) == slot));
-        }
-        for held in loops {
-            if self.loops[held as usize].phase == Phase::Held {
-                self.push_task_event(held, at, Step::Reads, Kind::Release);
+            let host = &self.hosts[self.loops[slot as usize].host as usize];
+            for other in host.loops().to_vec() {
+                if other != slot && self.first_of(other) == slot {
+                    self.look_at_held(other, at);
+                }
             }
+        }
+    }
+
+    /// The poll of a loop, if it is held, is looked at at `at`.
+    fn look_at_held(&mut self, slot: u32, at: u64) {
+        if self.loops[slot as usize].phase == Phase::Held {
+            self.push_task_event(slot, at, Step::Reads, Kind::Release);
         }
     }
 
