@@ -8,6 +8,7 @@ pub mod estimate;
 pub mod plan;
 pub mod store;
 pub mod sweep;
+pub mod what_if;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
