@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pollpace::catalogue;
 use pollpace::experiment::choose::{LOAD, choose_by, judge_by};
 use pollpace::experiment::store::Store;
 use pollpace::report::{Provenance, sweep as report};
 use pollpace::scenario::checks;
-use pollpace::scenario::written::Objective;
 
+use super::objective::{metric, objective};
 use super::sweep::Kept;
 use super::{DONE, NOT_MET, Wrong, print};
 
@@ -28,16 +27,7 @@ pub struct ChooseArgs {
 pub fn run(args: &ChooseArgs) -> anyhow::Result<u8> {
     let kept = Kept::read(&args.folder)?;
     let plan = kept.plan()?;
-    let metrics = catalogue::names();
-    if !metrics.contains(&args.least) {
-        let known: Vec<&str> = metrics.iter().map(String::as_str).collect();
-        return Err(Wrong(format!(
-            "--least: there is no metric \"{}\": {}",
-            args.least,
-            near(&args.least, &known)
-        ))
-        .into());
-    }
+    metric("--least", &args.least)?;
     let objectives = match &args.objectives[..] {
         [] => plan.base.objective.clone(),
         given => given
@@ -68,54 +58,5 @@ pub fn run(args: &ChooseArgs) -> anyhow::Result<u8> {
         DONE
     } else {
         NOT_MET
-    })
-}
-
-fn near(word: &str, known: &[&str]) -> String {
-    match pollpace::scenario::diagnostics::nearest(word, known.iter().copied()) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => "metrics are named as in cells.csv".into(),
-    }
-}
-
-/// A bound as on the command line.
-fn objective(text: &str, groups: &[String]) -> Result<Objective, Wrong> {
-    let wrong = |why: String| Wrong(format!("--objective {text}: {why}"));
-    let found = ["<=", ">="]
-        .into_iter()
-        .find_map(|op| Some((op, text.split_once(op)?)));
-    let Some((operator, (subject, value))) = found else {
-        return Err(wrong(
-            "write it as in 'completion_latency_p99_ms<=3000'".into(),
-        ));
-    };
-    let bound: f64 = value
-        .trim()
-        .parse()
-        .map_err(|_| wrong(format!("\"{}\" is no number", value.trim())))?;
-    let (over, metric) = subject
-        .trim()
-        .rsplit_once(':')
-        .unwrap_or(("fleet", subject.trim()));
-    let names = catalogue::names();
-    if !names.iter().any(|name| name == metric) {
-        let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        return Err(wrong(format!(
-            "there is no metric \"{metric}\": {}",
-            near(metric, &known)
-        )));
-    }
-    if !groups.iter().any(|group| group == over) {
-        return Err(wrong(format!(
-            "there is no group \"{over}\": the groups are {}",
-            groups.join(", ")
-        )));
-    }
-    let upper = operator == "<=";
-    Ok(Objective {
-        metric: metric.into(),
-        over: over.into(),
-        max: upper.then_some(bound),
-        min: (!upper).then_some(bound),
     })
 }
