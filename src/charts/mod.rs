@@ -1,8 +1,10 @@
 //! Figures as SVG: 720 px wide, text of 12 px or more, colours safe for colour-blind readers, the same bytes for the same input.
 
+pub mod differences;
 pub mod over_time;
 pub mod trade_off;
 
+pub use differences::{DifferenceRow, Differences};
 use plotters::style::RGBColor;
 
 /// Width of a figure, px.
