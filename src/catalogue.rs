@@ -2,6 +2,8 @@
 //!
 //! Names are `<what>_<statistic>_<unit>`. Every metric has a row for every group; one that has no sample is undefined.
 
+use std::sync::LazyLock;
+
 /// A quantity of which every run sees many values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distribution {
@@ -357,26 +359,82 @@ pub const SCALARS: [(&str, &str); 97] = [
     ("cost", "price of requests and tokens"),
 ];
 
-/// Every metric's name, in the order of the rows.
-pub fn names() -> Vec<String> {
-    let distributions = DISTRIBUTIONS.iter().flat_map(|d| {
-        STATISTICS.iter().map(move |s| {
-            let unit = if *s == "count" { "" } else { d.unit };
-            format!("{}_{s}{unit}", d.name)
-        })
+/// A metric of the fleet on the day that every server suggests the same, the worst that it can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorstHint {
+    /// Its name.
+    pub name: &'static str,
+    /// The metric that it is, with other hints.
+    pub of: &'static str,
+    /// Which hints.
+    pub extreme: Extreme,
+}
+
+/// Hints that are all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extreme {
+    /// All are 0.
+    Zero,
+    /// All are 2^31 - 1 ms, the largest that is sane.
+    Huge,
+}
+
+/// What is told of the worst hints: load where they are least, latencies where they are largest. It costs runs of its own, so these metrics are defined
+/// only where an objective asks for one, and at a recommended cell.
+pub const WORST_HINTS: [WorstHint; 4] = [
+    WorstHint {
+        name: "worst_hint_tasks_get_rate_mean_per_s",
+        of: "tasks_get_rate_mean_per_s",
+        extreme: Extreme::Zero,
+    },
+    WorstHint {
+        name: "worst_hint_tasks_get_rate_1s_peak_per_s",
+        of: "tasks_get_rate_1s_peak_per_s",
+        extreme: Extreme::Zero,
+    },
+    WorstHint {
+        name: "worst_hint_completion_latency_p99_ms",
+        of: "completion_latency_p99_ms",
+        extreme: Extreme::Huge,
+    },
+    WorstHint {
+        name: "worst_hint_abort_latency_p99_ms",
+        of: "abort_latency_p99_ms",
+        extreme: Extreme::Huge,
+    },
+];
+
+/// Is it one of the [`WORST_HINTS`]?
+pub fn is_worst_hint(metric: &str) -> bool {
+    WORST_HINTS.iter().any(|w| w.name == metric)
+}
+
+/// Every metric's name, in the order of the rows: scalars, distributions, worst hints.
+pub fn names() -> &'static [String] {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let distributions = DISTRIBUTIONS.iter().flat_map(|d| {
+            STATISTICS.iter().map(move |s| {
+                let unit = if *s == "count" { "" } else { d.unit };
+                format!("{}_{s}{unit}", d.name)
+            })
+        });
+        let scalars = SCALARS.iter().map(|(name, _)| name.to_string());
+        let worst = WORST_HINTS.iter().map(|w| w.name.to_string());
+        scalars.chain(distributions).chain(worst).collect()
     });
-    SCALARS
-        .iter()
-        .map(|(name, _)| name.to_string())
-        .chain(distributions)
-        .collect()
+    &NAMES
+}
+
+/// Where a metric stands among [`names`]; `None` where there is no such metric.
+pub fn position(metric: &str) -> Option<usize> {
+    names().iter().position(|name| name == metric)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn names_are_unique() {
-        let mut names = super::names();
+        let mut names = super::names().to_vec();
         let all = names.len();
         names.sort();
         names.dedup();

@@ -10,6 +10,7 @@ macro_rules! tell {
 
 mod check;
 mod choose;
+mod conclude;
 mod objective;
 mod run;
 mod sweep;

@@ -2,23 +2,18 @@
 
 use pollpace::catalogue;
 use pollpace::scenario::checks;
-use pollpace::scenario::diagnostics::nearest;
 use pollpace::scenario::written::Objective;
 
 use super::Wrong;
 
 /// Is there a metric of this name? `flag` is where it was given.
 pub fn metric(flag: &str, name: &str) -> Result<(), Wrong> {
-    let names = catalogue::names();
-    if names.iter().any(|known| known == name) {
+    if catalogue::position(name).is_some() {
         return Ok(());
     }
-    let help = match nearest(name, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => "metrics are named as in cells.csv".into(),
-    };
     Err(Wrong(format!(
-        "{flag}: there is no metric \"{name}\": {help}"
+        "{flag}: there is no metric \"{name}\": {}",
+        checks::metric_meant(name)
     )))
 }
 

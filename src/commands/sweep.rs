@@ -7,17 +7,16 @@ use std::{env, fs};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
-use pollpace::charts::trade_off;
 use pollpace::disk::write_whole;
-use pollpace::experiment::choose::choose;
 use pollpace::experiment::plan::{Experiment, Plan};
 use pollpace::experiment::store::{Store, VERSION};
 use pollpace::experiment::sweep::{CellResult, Shard, Watch};
-use pollpace::report::{Provenance, sweep as report};
+use pollpace::report::Provenance;
 use pollpace::scenario::{self, LoadError, Scenario};
 use serde::{Deserialize, Serialize};
 
-use super::{DONE, INTERRUPTED, NOT_MET, Wrong, pool, print, progress, stop_on_interrupt};
+use super::conclude::{Conclusion, Told};
+use super::{DONE, INTERRUPTED, Wrong, pool, print, progress, stop_on_interrupt};
 
 #[derive(Args)]
 pub struct SweepArgs {
@@ -247,8 +246,35 @@ pub fn merge(args: &MergeArgs) -> anyhow::Result<u8> {
         }
     }
     kept.write(&args.out)?;
+    let stop = stop_on_interrupt()?;
+    let bar = Bar(progress(0, "replications", args.quiet));
     let cells = plan.results(&store);
-    finish(&plan, &kept, &cells, &args.out, args.quiet)
+    let conclusion = conclusion(&plan, &kept, cells, &store, &args.out);
+    conclusion.conclude(&stop, &bar, told(args.quiet))
+}
+
+/// What a sweep asks of its results: what the experiment and its scenario say.
+fn conclusion<'a>(
+    plan: &'a Plan,
+    kept: &Kept,
+    cells: Vec<CellResult>,
+    store: &'a Store,
+    out: &'a Path,
+) -> Conclusion<'a> {
+    Conclusion {
+        plan,
+        cells,
+        objectives: &plan.base.objective,
+        cost: &plan.cost,
+        provenance: Provenance::new(&kept.name, &[], &plan.base),
+        commands: vec![format!("pollpace sweep {}", kept.name)],
+        store,
+        out,
+    }
+}
+
+fn told(quiet: bool) -> Told {
+    if quiet { Told::Nothing } else { Told::Sweep }
 }
 
 /// `2/7`, or `/7` where the environment says which part.
@@ -301,7 +327,14 @@ fn list(plan: &Plan, shard: Shard, store: &Store) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
-struct Bar(ProgressBar);
+/// The progress of a sweep, shown until it is dropped.
+pub struct Bar(pub ProgressBar);
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
 
 impl Watch for Bar {
     fn plan(&self, units: u64) {
@@ -335,9 +368,8 @@ fn sweep(
         tell!("{} of {all} replications are there already", all - missing);
     }
     let bar = Bar(progress(0, "replications", quiet));
-    let cells = pool(threads)?.install(|| plan.run(shard, &store, stop, &bar));
-    bar.0.finish_and_clear();
-    let cells = cells?;
+    let pool = pool(threads)?;
+    let cells = pool.install(|| plan.run(shard, &store, stop, &bar))?;
     if stop.load(Ordering::Relaxed) {
         tell!("interrupted; what is finished is kept, and the same command goes on with the rest");
         return Ok(INTERRUPTED);
@@ -352,47 +384,6 @@ fn sweep(
         }
         return Ok(DONE);
     }
-    finish(plan, kept, &cells, out, quiet)
-}
-
-/// Writes the tables and the figure, and shows the recommendation.
-fn finish(
-    plan: &Plan,
-    kept: &Kept,
-    cells: &[CellResult],
-    out: &Path,
-    quiet: bool,
-) -> anyhow::Result<u8> {
-    let provenance = Provenance::new(&kept.name, &[], &plan.base);
-    let written = (|| -> anyhow::Result<Vec<&str>> {
-        let mut names = vec!["cells.csv", "results.csv"];
-        write_whole(
-            &out.join("cells.csv"),
-            &report::cells_csv(plan, cells, &provenance),
-        )?;
-        write_whole(
-            &out.join("results.csv"),
-            &report::results_csv(plan, cells, &provenance),
-        )?;
-        if let Some(grid) = report::Grid::of(plan)
-            && let Ok(figure) = trade_off::svg(&report::figure(plan, &grid, cells, &provenance))
-        {
-            write_whole(&out.join("trade-off.svg"), figure.as_bytes())?;
-            names.push("trade-off.svg");
-        }
-        Ok(names)
-    })();
-    if !quiet {
-        print(report::text(plan, cells, &provenance).as_bytes())?;
-    }
-    let names = written.context("the results could not be kept")?;
-    if !quiet {
-        tell!("wrote {} in {}", names.join(", "), out.display());
-    }
-    let whole = cells.iter().all(|cell| cell.whole);
-    Ok(match () {
-        () if plan.base.objective.is_empty() && whole => DONE,
-        () if whole && choose(cells).is_some() => DONE,
-        () => NOT_MET,
-    })
+    let conclusion = conclusion(plan, kept, cells, &store, out);
+    pool.install(|| conclusion.conclude(stop, &bar, told(quiet)))
 }

@@ -99,6 +99,13 @@ pub enum RunError {
     Interrupted,
 }
 
+impl RunError {
+    /// Did the run not get on, because polls took no time or were too many?
+    pub fn hangs(&self) -> bool {
+        matches!(self, RunError::NoTime { .. } | RunError::EventLimit { .. })
+    }
+}
+
 /// Counts over the whole run, whatever is observed: for checks of conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {

@@ -1,36 +1,33 @@
 //! Which cell of a sweep? The feasible one with the least load; how sure that is, and what would move it; where there is none, what stands in
 //! the way.
 
+use super::cost::{Cost, LOAD};
 use super::plan::Plan;
 use super::sweep::CellResult;
-use super::{Estimate, Replication, Verdict, group_names, judge};
+use super::{Estimate, Replication, Verdict, group_names};
 use crate::catalogue;
 use crate::random::{Key, Purpose};
 use crate::scenario::written::Objective;
 
-/// The metric that is least at the choice, where nothing else is asked for.
-pub const LOAD: &str = "tasks_get_rate_mean_per_s";
 /// Resamples of the bootstrap.
 const RESAMPLES: u64 = 1000;
 
-/// The feasible cell with the least `tasks/get` rate; of equals, the first in the plan.
-pub fn choose(cells: &[CellResult]) -> Option<&CellResult> {
-    choose_by(cells, LOAD)
-}
-
-/// The feasible cell with the least mean of a metric of the fleet; of equals, the first in the plan.
-pub fn choose_by<'c>(cells: &'c [CellResult], metric: &str) -> Option<&'c CellResult> {
-    let value = |cell: &CellResult| cell.estimate(metric).mean.unwrap_or(f64::INFINITY);
+/// The feasible cell with the least cost; of equals, the first in the plan. There is none from a part of a sweep.
+pub fn choose<'c>(cells: &'c [CellResult], cost: &Cost) -> Option<&'c CellResult> {
+    if cells.iter().any(|cell| !cell.whole) {
+        return None;
+    }
     let feasible = cells.iter().filter(|cell| cell.feasible());
-    feasible.min_by(|a, b| value(a).total_cmp(&value(b)).then(a.number.cmp(&b.number)))
+    feasible.min_by(|a, b| {
+        let by_cost = cost.at(a).total_cmp(&cost.at(b));
+        by_cost.then(a.number.cmp(&b.number))
+    })
 }
 
 /// Holds other objectives against the results of a sweep.
 pub fn judge_by(plan: &Plan, cells: &mut [CellResult], objectives: &[Objective]) {
     for cell in cells {
-        let names = group_names(&plan.cells[cell.number].scenario);
-        let verdict = |o: &Objective| judge(o, &names, &cell.estimates, cell.replications.len());
-        cell.verdicts = objectives.iter().map(verdict).collect();
+        cell.judge(objectives, &plan.cells[cell.number].scenario);
     }
 }
 
@@ -65,7 +62,7 @@ pub fn shifts(
     plan: &Plan,
     cells: &[CellResult],
     objectives: &[Objective],
-    metric: &str,
+    cost: &Cost,
 ) -> Vec<Shift> {
     let mut shifts = Vec::new();
     for objective in 0..objectives.len() {
@@ -79,7 +76,7 @@ pub fn shifts(
             shifts.push(Shift {
                 objective,
                 factor,
-                choice: choose_by(&judged, metric).map(|c| c.number),
+                choice: choose(&judged, cost).map(|c| c.number),
             });
         }
     }
@@ -92,22 +89,21 @@ pub fn confidence(
     plan: &Plan,
     cells: &[CellResult],
     objectives: &[Objective],
-    metric: &str,
+    cost: &Cost,
 ) -> Option<f64> {
-    let chosen = choose_by(cells, metric)?.number;
-    let names = catalogue::names();
+    let chosen = choose(cells, cost)?.number;
     let level = plan.base.run.confidence.0;
-    // Where each objective and the metric stand among the values of a cell.
+    // Where each objective stands among the values of a cell.
     let places: Vec<Vec<Option<(usize, usize)>>> = cells
         .iter()
         .map(|cell| {
             let groups = group_names(&plan.cells[cell.number].scenario);
             let place = |over: &str, metric: &str| {
                 let group = groups.iter().position(|g| g == over)?;
-                Some((group, names.iter().position(|n| n == metric)?))
+                Some((group, catalogue::position(metric)?))
             };
             let asked = objectives.iter().map(|o| place(&o.over, &o.metric));
-            asked.chain([place("fleet", metric)]).collect()
+            asked.collect()
         })
         .collect();
     let same = (0..RESAMPLES).filter(|resample| {
@@ -127,8 +123,8 @@ pub fn confidence(
                     let estimate = estimate(place).unwrap_or(Estimate::UNDEFINED);
                     Verdict::new(objective, estimate, drawn.len()).holds_at_the_bound()
                 });
-                let load = estimate(places.last()?)?.mean?;
-                holds.then_some((load, cell.number))
+                let mean = |metric: usize| estimate(&Some((0, metric)))?.mean;
+                holds.then_some((cost.of(mean)?, cell.number))
             })
             .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         best.is_some_and(|(_, number)| number == chosen)
@@ -146,22 +142,62 @@ fn resampled(replications: &[Replication], key: Key) -> Vec<&Replication> {
     (0..n).map(draw).collect()
 }
 
-/// Where nothing is feasible: for each objective, how many cells miss it, and its best value.
-pub fn obstacles(cells: &[CellResult]) -> Vec<(Verdict, usize)> {
+/// An objective that stands in the way where nothing is feasible.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Obstacle {
+    /// The objective, and how the cell fares that comes nearest to it.
+    pub nearest: Verdict,
+    /// How many cells miss it.
+    pub missed: usize,
+    /// The tightest bound with which some cell would be feasible, all other objectives as they are; `None` where there is no such bound.
+    pub needed: Option<f64>,
+}
+
+/// The objectives that some cell misses, those that most cells miss first.
+pub fn obstacles(cells: &[CellResult]) -> Vec<Obstacle> {
     let objectives = cells.first().map_or(0, |c| c.verdicts.len());
-    let mut missed: Vec<(Verdict, usize)> = (0..objectives)
+    let mut obstacles: Vec<Obstacle> = (0..objectives)
         .filter_map(|i| {
             let all = cells.iter().map(|cell| &cell.verdicts[i]);
-            let misses = all.clone().filter(|v| !v.holds_at_the_bound()).count();
-            let best = all
-                .filter(|v| v.estimate.mean.is_some())
-                .min_by(|a, b| a.excess().total_cmp(&b.excess()));
-            let shown = best.or(cells.first().map(|c| &c.verdicts[i]))?;
-            (misses > 0).then(|| (shown.clone(), misses))
+            let missed = all.clone().filter(|v| !v.holds_at_the_bound()).count();
+            let defined = all.clone().filter(|v| v.estimate.mean.is_some());
+            let nearest = defined.min_by(|a, b| a.excess().total_cmp(&b.excess()));
+            let nearest = nearest.or(cells.first().map(|c| &c.verdicts[i]))?.clone();
+            let others_hold = |cell: &&CellResult| {
+                let mut others = cell.verdicts.iter().enumerate().filter(|(n, _)| *n != i);
+                others.all(|(_, v)| v.holds_at_the_bound())
+            };
+            let ends = cells.iter().filter(others_hold).map(|c| &c.verdicts[i]);
+            let ends = ends.filter_map(Verdict::unfavourable_end);
+            let needed = match nearest.objective.max {
+                Some(_) => ends.reduce(f64::min),
+                None => ends.reduce(f64::max),
+            };
+            (missed > 0).then_some(Obstacle {
+                nearest,
+                missed,
+                needed,
+            })
         })
         .collect();
-    missed.sort_by_key(|(_, misses)| std::cmp::Reverse(*misses));
-    missed
+    obstacles.sort_by_key(|o| std::cmp::Reverse(o.missed));
+    obstacles
+}
+
+/// The cell that misses the fewest objectives, and of these by the least part of their bounds.
+pub fn nearest(cells: &[CellResult]) -> Option<&CellResult> {
+    let missed_by = |cell: &CellResult| -> (usize, f64) {
+        let missed = cell.verdicts.iter().filter(|v| !v.holds_at_the_bound());
+        let part = |v: &Verdict| {
+            let bound = v.objective.max.or(v.objective.min).unwrap_or(1.0);
+            v.excess() / bound.abs().max(f64::MIN_POSITIVE)
+        };
+        (cell.missed().len(), missed.map(part).sum())
+    };
+    cells.iter().min_by(|a, b| {
+        let (a, b) = (missed_by(a), missed_by(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })
 }
 
 #[cfg(test)]
@@ -213,20 +249,26 @@ mod tests {
             5,
             "a floor of 2 s does not go with a ceiling of 1 s"
         );
-        let chosen = choose(&cells).unwrap();
+        let chosen = choose(&cells, &Cost::default()).unwrap();
         assert_eq!(
             plan.cells[chosen.number].in_words(),
             "floor 900ms, ceiling 1s"
         );
         let missed = obstacles(&cells);
-        assert_eq!(missed[0].1, 1, "only the floor of 2 s misses the latency");
+        assert_eq!(
+            missed[0].missed, 1,
+            "only the floor of 2 s misses the latency"
+        );
         assert_eq!(plan.missing(Shard::WHOLE, &store), (0, 15));
 
         // Every resample sees the same latencies, give or take: floor and limit are far apart.
         let objectives = &plan.base.objective;
-        assert_eq!(confidence(&plan, &cells, objectives, LOAD), Some(1.0));
+        assert_eq!(
+            confidence(&plan, &cells, objectives, &Cost::default()),
+            Some(1.0)
+        );
         // At 900 ms no floor but 100 ms is left; at 1,100 ms nothing else comes in.
-        let moved: Vec<Option<usize>> = shifts(&plan, &cells, objectives, LOAD)
+        let moved: Vec<Option<usize>> = shifts(&plan, &cells, objectives, &Cost::default())
             .iter()
             .map(|s| s.choice)
             .collect();

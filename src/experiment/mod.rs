@@ -4,11 +4,15 @@
 //! same bytes: values are kept by number, and pooled tallies are sums of integers.
 
 pub mod choose;
+pub mod cost;
+pub mod decision;
 pub mod estimate;
+pub mod jobs;
 pub mod plan;
 pub mod store;
 pub mod sweep;
 pub mod what_if;
+pub mod worst_hint;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +55,16 @@ impl Replication {
             values: groups.iter().map(values).collect(),
             fingerprint: outcome.fingerprint,
             totals: outcome.totals,
+        }
+    }
+
+    /// One of which nothing is defined.
+    pub fn undefined(number: u32, groups: usize) -> Self {
+        Replication {
+            number,
+            values: vec![vec![None; catalogue::names().len()]; groups],
+            fingerprint: 0,
+            totals: Totals::default(),
         }
     }
 }
@@ -110,6 +124,16 @@ impl Verdict {
         self.met && self.excess() <= 0.0
     }
 
+    /// The end of the interval that an upper bound (else a lower one) is held against; the mean where there is no interval.
+    pub fn unfavourable_end(&self) -> Option<f64> {
+        let e = &self.estimate;
+        let end = match self.objective.max {
+            Some(_) => e.hi,
+            None => e.lo,
+        };
+        end.or(e.mean)
+    }
+
     /// By how much the unfavourable end lies outside the bounds; at most 0 where it lies inside.
     pub fn excess(&self) -> f64 {
         let e = &self.estimate;
@@ -148,6 +172,8 @@ pub fn run(
 ) -> Result<Results, RunError> {
     let model = Model::new(scenario);
     let groups = Group::all(&model);
+    let worst_hints =
+        worst_hint::asked(&scenario.objective).then(|| worst_hint::Runs::new(scenario));
     let empty = || -> Vec<PairTally> {
         let pairs = model.tenants.len() * model.servers.len();
         (0..pairs).map(|_| PairTally::new(model.horizon)).collect()
@@ -168,7 +194,10 @@ pub fn run(
                 return Err(RunError::Interrupted);
             }
             let outcome = engine::run(&model, number, None, stop)?;
-            let replication = Replication::new(&outcome, &groups, &model);
+            let mut replication = Replication::new(&outcome, &groups, &model);
+            if let Some(runs) = &worst_hints {
+                runs.fill(&mut replication, stop)?;
+            }
             if let Ok(mut pooled) = pooled.lock() {
                 let (pairs, servers, tenants) = &mut *pooled;
                 pairs
@@ -267,14 +296,14 @@ impl Results {
     /// The estimate of a metric for a group; `None` where there is no such metric or group.
     pub fn estimate(&self, group: &str, metric: &str) -> Option<Estimate> {
         let g = self.groups.iter().position(|name| name == group)?;
-        let m = catalogue::names().iter().position(|name| name == metric)?;
+        let m = catalogue::position(metric)?;
         Some(self.estimates[g][m])
     }
 
     /// The values of a metric for a group, one per replication.
     pub fn values(&self, group: &str, metric: &str) -> Vec<Option<f64>> {
         let g = self.groups.iter().position(|name| name == group);
-        let m = catalogue::names().iter().position(|name| name == metric);
+        let m = catalogue::position(metric);
         match (g, m) {
             (Some(g), Some(m)) => self.replications.iter().map(|r| r.values[g][m]).collect(),
             _ => Vec::new(),
@@ -300,9 +329,7 @@ pub fn judge(
     replications: usize,
 ) -> Verdict {
     let group = groups.iter().position(|name| *name == objective.over);
-    let metric = catalogue::names()
-        .iter()
-        .position(|name| *name == objective.metric);
+    let metric = catalogue::position(&objective.metric);
     let found = group
         .zip(metric)
         .and_then(|(g, m)| Some(*estimates.get(g)?.get(m)?));

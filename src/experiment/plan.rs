@@ -5,8 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::cost::Cost;
 use super::store::scenario_key;
-use crate::scenario::checks::MAX_REPLICATIONS;
+use super::worst_hint;
+use crate::catalogue::position;
+use crate::scenario::checks::{MAX_REPLICATIONS, metric_meant};
 use crate::scenario::fields::{Count, Field, Reader, Share, choice, record};
 use crate::scenario::tree::{Node, Value};
 use crate::scenario::units::Duration;
@@ -50,6 +53,10 @@ record! {
         replications: Option<Count>,
         /// Replications until the intervals are narrow enough, instead of a fixed number.
         precision: Option<Precision>,
+        /// What is least at the choice: a metric of the fleet, or a weighted sum such as `tasks_get_rate_mean_per_s + 0.5 * completion_latency_p99_ms`. The load where left out.
+        least: Option<String>,
+        /// Metrics that tables and figures show besides load, completion latency and abort latency.
+        show: Vec<String>,
         /// Where observation starts.
         warm_up: WarmUp = WarmUp::AsWritten,
     }
@@ -256,6 +263,10 @@ pub struct Plan {
     pub base: Scenario,
     /// Its cells.
     pub cells: Vec<Cell>,
+    /// What is least at the choice.
+    pub cost: Cost,
+    /// Is every cell run under the worst hints, too?
+    pub worst_hints: bool,
 }
 
 /// The values of one axis: what is shown, and the overrides.
@@ -319,15 +330,28 @@ impl Plan {
                 overrides,
             });
         }
+        let least = experiment.least.as_deref().map(str::parse::<Cost>);
+        let cost = least
+            .transpose()
+            .map_err(|e| wrong(format!("least: {e}")))?;
+        let cost = cost.unwrap_or_default();
+        if let Some(metric) = experiment.show.iter().find(|m| position(m).is_none()) {
+            return Err(wrong(format!(
+                "show: there is no metric \"{metric}\": {}",
+                metric_meant(metric)
+            )));
+        }
         if cells.is_empty() {
             return Err(wrong(
                 "the constraints leave no cell: loosen them, or give the axes more values".into(),
             ));
         }
         if let Some(precision) = &experiment.precision {
-            let known = crate::catalogue::names();
-            if let Some(metric) = precision.metrics.iter().find(|m| !known.contains(m)) {
-                return Err(wrong(format!("precision: there is no metric \"{metric}\"")));
+            if let Some(metric) = precision.metrics.iter().find(|m| position(m).is_none()) {
+                return Err(wrong(format!(
+                    "precision: there is no metric \"{metric}\": {}",
+                    metric_meant(metric)
+                )));
             }
             if precision.min.0 < 2 {
                 return Err(wrong(
@@ -344,6 +368,8 @@ impl Plan {
             }
         }
         Ok(Plan {
+            worst_hints: worst_hint::asked(&base.objective) || cost.asks_for_worst_hints(),
+            cost,
             experiment,
             base,
             cells,

@@ -116,6 +116,11 @@ impl Unit {
         }
     }
 
+    /// A run that did not get on.
+    pub fn undefined(scenario: u64, replication: u32, groups: usize) -> Self {
+        Unit::new(scenario, &Replication::undefined(replication, groups), &[])
+    }
+
     /// The replication again; its counts over the whole run are not kept.
     pub fn replication(&self) -> Replication {
         let value = |kept: &Kept| match kept {

@@ -1,20 +1,19 @@
 //! Runs the cells of a plan: what is kept is not run again, and any part of the work can be done anywhere.
 
-use std::sync::Mutex;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
-
+use super::jobs::{self, Job};
 use super::plan::{Cell, Plan, WarmUp};
 use super::store::{Seen, Store, Unit, scenario_key};
-use super::{Estimate, Replication, Verdict, judge};
+use super::{Estimate, Replication, Verdict, group_names, judge, worst_hint};
 use crate::catalogue;
 use crate::engine::{self, RunError};
-use crate::metrics::alerts::alerts;
-use crate::metrics::summary::Group;
 use crate::metrics::tally::WINDOW;
 use crate::model::Model;
+use crate::scenario::Scenario;
 use crate::scenario::units::Duration;
+use crate::scenario::written::Objective;
 
 /// A part of a plan: cell `n` is in part `n % parts` (from 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,11 +150,16 @@ impl Plan {
             .map(|c| self.replications_at_first(c))
             .collect();
         loop {
-            self.complete(&cells, &wanted, store, stop, watch)?;
+            let jobs: Vec<Job> = cells
+                .iter()
+                .zip(&wanted)
+                .flat_map(|(cell, n)| self.jobs(cell, *n, self.worst_hints))
+                .collect();
+            jobs::complete(&jobs, store, stop, watch)?;
             let results: Vec<CellResult> = cells
                 .iter()
                 .zip(&wanted)
-                .map(|(cell, n)| self.result(cell, *n, store))
+                .map(|(cell, n)| self.result(cell, *n, store, self.worst_hints))
                 .collect();
             let more: Vec<u32> = results
                 .iter()
@@ -174,7 +178,7 @@ impl Plan {
         let result = |cell: &Cell| {
             let mut n = self.replications_at_first(cell);
             loop {
-                let result = self.result(cell, n, store);
+                let result = self.result(cell, n, store, self.worst_hints);
                 let more = self.replications_wanted(&result, n);
                 if more == n || !result.whole {
                     return result;
@@ -185,16 +189,31 @@ impl Plan {
         self.cells.iter().map(result).collect()
     }
 
+    /// A cell's results with the metrics of its worst hints, which are run if they are not kept.
+    ///
+    /// # Errors
+    /// A run failed, or its result could not be kept.
+    pub fn with_worst_hints(
+        &self,
+        result: &CellResult,
+        objectives: &[Objective],
+        (store, stop, watch): (&Store, &AtomicBool, &impl Watch),
+    ) -> Result<CellResult, SweepError> {
+        let cell = &self.cells[result.number];
+        let jobs = self.jobs(cell, result.replications.len() as u32, true);
+        jobs::complete(&jobs, store, stop, watch)?;
+        Ok(CellResult::gather(&jobs, store, objectives))
+    }
+
     /// Units that are missing of a part, and all of it, with the replications known at first.
     pub fn missing(&self, shard: Shard, store: &Store) -> (u64, u64) {
         let (mut missing, mut all) = (0, 0);
         for cell in self.cells.iter().filter(|c| shard.has(c.number)) {
-            let key = cell.key;
             let n = self.replications_at_first(cell);
-            all += u64::from(n);
-            missing += (0..n)
-                .filter(|r| store.find(key, *r, cell.groups()).is_none())
-                .count() as u64;
+            for job in self.jobs(cell, n, self.worst_hints) {
+                all += u64::from(job.replications);
+                missing += job.missing(store).len() as u64;
+            }
         }
         (missing, all)
     }
@@ -211,9 +230,8 @@ impl Plan {
         let Some(precision) = &self.experiment.precision else {
             return n;
         };
-        let names = catalogue::names();
         let ratio = |metric: &String| {
-            let at = names.iter().position(|name| name == metric)?;
+            let at = catalogue::position(metric)?;
             let e = result.estimates[0][at];
             let (Some(hi), Some(mean)) = (e.hi, e.mean) else {
                 // What is undefined is not known at all.
@@ -240,83 +258,28 @@ impl Plan {
         (needed as u32).max(n + 1).min(precision.max.0.max(n))
     }
 
-    /// Runs the units that are missing.
-    fn complete(
-        &self,
-        cells: &[&Cell],
-        wanted: &[u32],
-        store: &Store,
-        stop: &AtomicBool,
-        watch: &impl Watch,
-    ) -> Result<(), SweepError> {
-        let compiled: Vec<(u64, Model)> = cells
-            .iter()
-            .map(|cell| (cell.key, Model::new(&cell.scenario)))
-            .collect();
-        let units: Vec<(usize, u32)> = (0..cells.len())
-            .flat_map(|c| (0..wanted[c]).map(move |r| (c, r)))
-            .filter(|(c, r)| store.find(compiled[*c].0, *r, cells[*c].groups()).is_none())
-            .collect();
-        watch.plan(units.len() as u64);
-        let failed: Mutex<Option<(usize, SweepError)>> = Mutex::new(None);
-        units.par_iter().for_each(|(c, replication)| {
-            let gone_wrong = || failed.lock().is_ok_and(|f| f.is_some());
-            if stop.load(Ordering::Relaxed) || gone_wrong() {
-                return;
-            }
-            let (key, model) = &compiled[*c];
-            let kept = run_unit(model, *replication, stop)
-                .map_err(|error| SweepError::Run {
-                    number: cells[*c].number,
-                    parameters: cells[*c].in_words(),
-                    error: Box::new(error),
-                })
-                .and_then(|(replication, seen)| {
-                    Ok(store.keep(*key, &Unit::new(*key, &replication, &seen))?)
-                });
-            match kept {
-                Ok(()) => watch.done(),
-                Err(SweepError::Run { error, .. }) if *error == RunError::Interrupted => {}
-                Err(error) => {
-                    if let Ok(mut failed) = failed.lock()
-                        && failed.as_ref().is_none_or(|(first, _)| c < first)
-                    {
-                        *failed = Some((*c, error));
-                    }
-                }
-            }
-        });
-        let failed = failed
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        failed.map_or(Ok(()), |(_, error)| Err(error))
+    /// The runs of a cell, of which `n` replications are wanted: of its scenario, and of that with the worst hints if these are asked for.
+    fn jobs<'p>(&self, cell: &'p Cell, n: u32, worst_hints: bool) -> Vec<Job<'p>> {
+        let own = Job {
+            cell: cell.number,
+            words: cell.in_words(),
+            scenario: Cow::Borrowed(&cell.scenario),
+            key: cell.key,
+            replications: n,
+            may_hang: false,
+        };
+        let worst = if worst_hints {
+            own.worst_hints()
+        } else {
+            Vec::new()
+        };
+        std::iter::once(own).chain(worst).collect()
     }
 
     /// What is kept of a cell, of which `n` replications are wanted.
-    fn result(&self, cell: &Cell, n: u32, store: &Store) -> CellResult {
-        let key = cell.key;
-        let units: Vec<Unit> = (0..n)
-            .map_while(|r| store.find(key, r, cell.groups()))
-            .collect();
-        let replications: Vec<Replication> = units.iter().map(Unit::replication).collect();
-        let groups = replications.first().map_or(0, |r| r.values.len());
-        let confidence = self.base.run.confidence.0;
-        let estimates = super::estimates(&replications, groups, confidence);
-        let names = super::group_names(&cell.scenario);
-        let verdicts = cell
-            .scenario
-            .objective
-            .iter()
-            .map(|o| judge(o, &names, &estimates, replications.len()))
-            .collect();
-        CellResult {
-            number: cell.number,
-            whole: units.len() == n as usize,
-            alerts: sum_alerts(&units),
-            replications,
-            estimates,
-            verdicts,
-        }
+    fn result(&self, cell: &Cell, n: u32, store: &Store, worst_hints: bool) -> CellResult {
+        let jobs = self.jobs(cell, n, worst_hints);
+        CellResult::gather(&jobs, store, &cell.scenario.objective)
     }
 }
 
@@ -333,17 +296,55 @@ impl Cell {
         }
         words.join(", ")
     }
-
-    /// How many groups its results have: the fleet, its tenant and server classes.
-    pub fn groups(&self) -> usize {
-        1 + self.scenario.tenant.len() + self.scenario.server.len()
-    }
 }
 
 impl CellResult {
+    /// What is kept of a job, the first, with the metrics of its worst hints from the others, if there are any.
+    pub fn gather(jobs: &[Job], store: &Store, objectives: &[Objective]) -> Self {
+        let own = &jobs[0];
+        let units = |job: &Job| -> Vec<Unit> {
+            let found = (0..job.replications).map_while(|r| job.find(r, store));
+            found.collect()
+        };
+        let replications =
+            |units: &[Unit]| -> Vec<Replication> { units.iter().map(Unit::replication).collect() };
+        let kept = units(own);
+        let mut of_units = replications(&kept);
+        let mut whole = of_units.len() == own.replications as usize;
+        if let [_, zero, huge] = jobs {
+            let (zero, huge) = (replications(&units(zero)), replications(&units(huge)));
+            of_units.truncate(zero.len().min(huge.len()));
+            whole &= of_units.len() == own.replications as usize;
+            let worst = zero.iter().zip(&huge);
+            of_units
+                .iter_mut()
+                .zip(worst)
+                .for_each(|(own, (zero, huge))| worst_hint::fill(own, zero, huge));
+        }
+        let groups = of_units.first().map_or(0, |r| r.values.len());
+        let confidence = own.scenario.run.confidence.0;
+        let mut result = CellResult {
+            number: own.cell,
+            estimates: super::estimates(&of_units, groups, confidence),
+            replications: of_units,
+            verdicts: Vec::new(),
+            alerts: sum_alerts(&kept),
+            whole,
+        };
+        result.judge(objectives, &own.scenario);
+        result
+    }
+
+    /// Holds objectives against its estimates; `scenario` is the one that was run.
+    pub fn judge(&mut self, objectives: &[Objective], scenario: &Scenario) {
+        let names = group_names(scenario);
+        let verdict = |o: &Objective| judge(o, &names, &self.estimates, self.replications.len());
+        self.verdicts = objectives.iter().map(verdict).collect();
+    }
+
     /// A fleet-wide estimate.
     pub fn estimate(&self, metric: &str) -> Estimate {
-        let at = catalogue::names().iter().position(|name| name == metric);
+        let at = catalogue::position(metric);
         let found = at.and_then(|at| Some(*self.estimates.first()?.get(at)?));
         found.unwrap_or(Estimate::UNDEFINED)
     }
@@ -361,27 +362,6 @@ impl CellResult {
             .map(|(_, i)| i)
             .collect()
     }
-}
-
-/// Runs one replication, and gives what is kept of it.
-fn run_unit(
-    model: &Model,
-    number: u32,
-    stop: &AtomicBool,
-) -> Result<(Replication, Vec<crate::metrics::alerts::Alert>), RunError> {
-    let outcome = engine::run(model, number, None, stop)?;
-    let replication = Replication::new(&outcome, &Group::all(model), model);
-    // Objectives are asked when the results are read: they are no part of a unit.
-    let limits = vec![None; outcome.pairs.len()];
-    let seen = alerts(
-        &outcome.pairs,
-        &outcome.servers,
-        &outcome.tenants,
-        1,
-        model,
-        &limits,
-    );
-    Ok((replication, seen))
 }
 
 /// Alerts of one kind and place, summed over units. That a rate still rises is chance where it does in few of them.

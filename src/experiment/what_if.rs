@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::scenario::Scenario;
-use crate::scenario::fields::{Count, Weight};
+use crate::scenario::faults::Notifications;
+use crate::scenario::fields::{Count, Share, Weight};
+use crate::scenario::policy::Push;
 use crate::scenario::units::Duration;
 use crate::scenario::written::{Arrivals, Drawn, Hint, HintPart, HintRef, Wire};
 
@@ -79,6 +81,40 @@ pub fn with_tasks(scenario: &Scenario, factor: f64) -> Scenario {
             Arrivals::ClosedLoop(closed) => scale(&mut closed.tasks),
             Arrivals::Recorded(_) => *members = scaled(*members),
         }
+    }
+    changed
+}
+
+/// The scenario with `factor` times the capacity of every server: workers of its task store, tasks that it executes at once, and rate limits.
+pub fn with_capacity(scenario: &Scenario, factor: u32) -> Scenario {
+    let more = |n: Count| Count(n.0.saturating_mul(factor));
+    let mut changed = scenario.clone();
+    for server in &mut changed.server {
+        server.tasks_get.workers = more(server.tasks_get.workers);
+        server.executes = server.executes.map(more);
+        for limit in &mut server.limits {
+            if let Some(bucket) = &mut limit.bucket {
+                bucket.rate.count *= f64::from(factor);
+            }
+            if let Some(quota) = &mut limit.quota {
+                quota.requests = more(quota.requests);
+            }
+        }
+    }
+    changed
+}
+
+/// The scenario with servers that notify every change of a status, and hosts that are woken by it.
+pub fn with_push(scenario: &Scenario) -> Scenario {
+    let mut changed = scenario.clone();
+    for server in &mut changed.server {
+        server.notifications = Some(Notifications {
+            share: Share(1.0),
+            delay: server.delay.clone(),
+        });
+    }
+    for policy in changed.policy.values_mut() {
+        policy.push = Push::Wakes;
     }
     changed
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::histogram::Histogram;
 use super::tally::{Failure, Final, PairTally, ServerTally, TenantTally, WINDOW};
-use crate::catalogue::SCALARS;
+use crate::catalogue::{SCALARS, WORST_HINTS};
 use crate::model::Model;
 use crate::policy::{HintClass, Stage};
 
@@ -136,6 +136,8 @@ pub fn values(tallies: &Tallies, model: &Model) -> Vec<Option<f64>> {
     distribution(&mut values, &pair.streak, 0, 1.0);
     distribution(&mut values, &pair.leaked_per_abort, 0, 1.0);
     distribution(&mut values, &pair.budget_delay, 0, ms);
+    // These come from other runs.
+    values.extend(WORST_HINTS.map(|_| None));
     values
 }
 

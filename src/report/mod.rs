@@ -2,8 +2,12 @@
 //!
 //! Every row of a file carries what is needed to repeat it. A file appears whole or not at all: it is written beside its place and renamed.
 
+pub mod advice;
+pub mod decision;
 pub mod files;
+pub mod fleet;
 pub mod format;
+pub mod page;
 pub mod series;
 pub mod sweep;
 pub mod table;

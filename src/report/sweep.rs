@@ -1,13 +1,12 @@
 //! A sweep: tables, CSV, figure, recommendation.
 
-use std::fmt::Write;
-
-use super::table::{align_numbers, objectives, plain_table};
+use super::table::{align_numbers, plain_table};
 use super::{Provenance, format};
 use crate::catalogue;
 use crate::charts::trade_off::{Line, Point, TradeOff};
 use crate::experiment::Estimate;
-use crate::experiment::choose::{self, choose, obstacles};
+use crate::experiment::choose::choose;
+use crate::experiment::cost::LOAD;
 use crate::experiment::plan::{Cell, Plan};
 use crate::experiment::store::Seen;
 use crate::experiment::sweep::CellResult;
@@ -15,14 +14,13 @@ use crate::scenario::units::Duration;
 
 /// The metric on the latency axis.
 const LATENCY: &str = "completion_latency_p99_ms";
-const RATE: &str = "tasks_get_rate_mean_per_s";
 /// A list of more cells than this is cut.
 const LISTED: usize = 40;
 
 /// `cells.csv`: a row per cell, its parameters, then three columns per metric of the fleet (mean, `_lo`, `_hi`).
 pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
     let names = catalogue::names();
-    let chosen = chosen_of(cells);
+    let chosen = chosen_of(plan, cells);
     let mut head: Vec<String> = vec!["cell".into()];
     head.extend(plan.parameters().into_iter().map(String::from));
     head.extend(["feasible", "chosen"].map(String::from));
@@ -85,9 +83,8 @@ pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -
 }
 
 /// The number of the choice; there is none from a part of a sweep.
-fn chosen_of(cells: &[CellResult]) -> Option<usize> {
-    let whole = cells.iter().all(|cell| cell.whole);
-    choose(cells).filter(|_| whole).map(|c| c.number)
+fn chosen_of(plan: &Plan, cells: &[CellResult]) -> Option<usize> {
+    choose(cells, &plan.cost).map(|c| c.number)
 }
 
 /// What is needed to repeat a row.
@@ -193,7 +190,7 @@ impl Grid {
 
 /// The trade-off figure of a plan over floors and ceilings.
 pub fn figure(plan: &Plan, grid: &Grid, cells: &[CellResult], provenance: &Provenance) -> TradeOff {
-    let chosen = chosen_of(cells);
+    let chosen = chosen_of(plan, cells);
     let interval = |e: Estimate| {
         e.mean
             .map(|mean| (e.lo.unwrap_or(mean), mean, e.hi.unwrap_or(mean)))
@@ -208,7 +205,7 @@ pub fn figure(plan: &Plan, grid: &Grid, cells: &[CellResult], provenance: &Prove
                 Some(Point {
                     label: floor.to_string(),
                     latency_ms: interval(cell.estimate(LATENCY))?,
-                    rate_per_s: interval(cell.estimate(RATE))?,
+                    rate_per_s: interval(cell.estimate(LOAD))?,
                     feasible: cell.feasible(),
                     chosen: chosen == Some(cell.number),
                 })
@@ -228,100 +225,8 @@ pub fn figure(plan: &Plan, grid: &Grid, cells: &[CellResult], provenance: &Prove
     }
 }
 
-/// The table of cells and the recommendation; none where cells are missing.
-pub fn text(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> String {
-    let title = [&plan.experiment.title, &plan.base.title];
-    let title = title.into_iter().find(|t| !t.is_empty());
-    let mut out = title.map_or(String::new(), |t| format!("{t}\n"));
-    let grid = Grid::of(plan);
-    let table = grid
-        .as_ref()
-        .map_or_else(|| list(plan, cells), |grid| matrix(plan, grid, cells));
-    let _ = writeln!(out, "{table}");
-    out.push_str(
-        "tasks/get rate of the fleet, p99 completion latency; ✓ meets every objective at the unfavourable end of its \
-         interval, ✗ misses those numbered, ▶ is the choice\n\n",
-    );
-    if cells.iter().any(|cell| !cell.whole) {
-        out.push_str("Some cells are not finished: no recommendation from a part of the sweep.\n");
-    } else if plan.base.objective.is_empty() {
-        out.push_str("The scenario has no objectives, so there is nothing to choose by: add [[objective]].\n");
-    } else {
-        match choose(cells) {
-            Some(cell) => recommend(&mut out, plan, grid.as_ref(), cells, cell),
-            None => explain(&mut out, cells),
-        }
-    }
-    let _ = writeln!(out, "\n{}", provenance.line());
-    out
-}
-
-/// What stands behind a choice: margins, the front, what would move it, how sure it is.
-pub fn reasons(
-    plan: &Plan,
-    cells: &[CellResult],
-    objectives: &[crate::scenario::written::Objective],
-    metric: &str,
-) -> String {
-    let Some(chosen) = choose::choose_by(cells, metric) else {
-        let mut out = String::new();
-        explain(&mut out, cells);
-        return out;
-    };
-    let words = |number: usize| plan.cells[number].in_words();
-    let mut out = format!(
-        "Chosen: {}: the least {metric} of the feasible cells\n\nMargins\n",
-        words(chosen.number)
-    );
-    for (verdict, number) in chosen.verdicts.iter().zip(1..) {
-        let objective = &verdict.objective;
-        let bound = objective.max.or(objective.min);
-        let margin = -verdict.excess();
-        let share = bound.filter(|b| *b != 0.0).map_or(String::new(), |b| {
-            format!(", {:.1} % of the bound", 100.0 * margin / b.abs())
-        });
-        let _ = writeln!(
-            out,
-            "  {number}  {} ({}) against {}: {} left at the unfavourable end{share}",
-            objective.metric,
-            objective.over,
-            format::number(bound),
-            format::number(Some(margin)),
-        );
-    }
-    out.push_str("\nIf an objective were a tenth tighter or looser\n");
-    for pair in choose::shifts(plan, cells, objectives, metric).chunks(2) {
-        let told = |shift: &choose::Shift| match shift.choice {
-            Some(number) if number == chosen.number => "the same cell".to_string(),
-            Some(number) => words(number),
-            None => "nothing is feasible".into(),
-        };
-        let _ = writeln!(
-            out,
-            "  {}  tighter: {}; looser: {}",
-            pair[0].objective + 1,
-            told(&pair[0]),
-            told(&pair[1])
-        );
-    }
-    if let Some(share) = choose::confidence(plan, cells, objectives, metric) {
-        let _ = writeln!(
-            out,
-            "\nOf 1,000 bootstrap resamples of the {} replications, {:.1} % choose the same cell",
-            chosen.replications.len(),
-            100.0 * share
-        );
-    }
-    out.push_str("\nThe Pareto front: cells that no other beats in load, completion latency and abort latency at once\n");
-    let _ = writeln!(
-        out,
-        "{}",
-        rows(plan, choose::pareto(cells).into_iter(), Some(chosen.number))
-    );
-    out
-}
-
-fn mark(cell: &CellResult, chosen: bool) -> String {
+/// How a cell fares: the choice, feasible, or the objectives that it misses; with a space behind it.
+pub(super) fn mark(cell: &CellResult, chosen: bool) -> String {
     match () {
         () if !cell.whole => "… ".into(),
         () if chosen => "▶ ".into(),
@@ -334,6 +239,18 @@ fn mark(cell: &CellResult, chosen: bool) -> String {
     }
 }
 
+/// The cells with their main values: floors by ceilings where these are what is varied.
+pub fn table(plan: &Plan, cells: &[CellResult]) -> String {
+    let table = match Grid::of(plan) {
+        Some(grid) => matrix(plan, &grid, cells),
+        None => list(plan, cells),
+    };
+    format!(
+        "{table}\ntasks/get rate of the fleet, p99 completion latency; ✓ meets every objective at the unfavourable end of its \
+         interval, ✗ misses those numbered, ▶ is the choice\n"
+    )
+}
+
 fn whole(e: Estimate) -> String {
     e.mean
         .map_or("–".into(), |x| format::number(Some(x.round())))
@@ -341,7 +258,7 @@ fn whole(e: Estimate) -> String {
 
 /// Ceilings by floors.
 fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table {
-    let chosen = chosen_of(cells);
+    let chosen = chosen_of(plan, cells);
     let mut table = plain_table();
     table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     let mut head = vec!["ceiling \\ floor".to_string()];
@@ -356,7 +273,7 @@ fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table 
             let mark = mark(cell, chosen == Some(cell.number));
             format!(
                 "{mark}{}/s\n{} ms",
-                whole(cell.estimate(RATE)),
+                whole(cell.estimate(LOAD)),
                 whole(cell.estimate(LATENCY))
             )
         }));
@@ -368,7 +285,7 @@ fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table 
 
 /// A row per cell.
 fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
-    let chosen = chosen_of(cells);
+    let chosen = chosen_of(plan, cells);
     let mut table = rows(plan, cells.iter().take(LISTED), chosen);
     if cells.len() > LISTED {
         table.add_row(vec![format!(
@@ -380,7 +297,7 @@ fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
 }
 
 /// The parameters and the main values of cells.
-fn rows<'c>(
+pub(super) fn rows<'c>(
     plan: &Plan,
     cells: impl Iterator<Item = &'c CellResult>,
     chosen: Option<usize>,
@@ -402,7 +319,7 @@ fn rows<'c>(
         let mut row: Vec<String> = parameters.iter().map(|(_, v)| v.clone()).collect();
         row.push(mark(cell, chosen == Some(cell.number)));
         row.extend(
-            [RATE, LATENCY, "abort_latency_p99_ms"]
+            [LOAD, LATENCY, "abort_latency_p99_ms"]
                 .map(|metric| format::estimate(&cell.estimate(metric))),
         );
         table.add_row(row);
@@ -411,56 +328,8 @@ fn rows<'c>(
     table
 }
 
-fn recommend(
-    out: &mut String,
-    plan: &Plan,
-    grid: Option<&Grid>,
-    cells: &[CellResult],
-    cell: &CellResult,
-) {
-    let feasible = cells.iter().filter(|c| c.feasible()).count();
-    let made = &plan.cells[cell.number];
-    let _ = writeln!(
-        out,
-        "Recommended: {}: the least load (mean tasks/get rate) of the {feasible} cells that meet the objectives",
-        made.in_words()
-    );
-    let _ = writeln!(
-        out,
-        "  tasks/get rate {} per s, completion latency p50 {} ms, p99 {} ms, abort latency p99 {} ms",
-        format::estimate(&cell.estimate(RATE)),
-        format::estimate(&cell.estimate("completion_latency_p50_ms")),
-        format::estimate(&cell.estimate(LATENCY)),
-        format::estimate(&cell.estimate("abort_latency_p99_ms"))
-    );
-    let _ = writeln!(out, "\n{}", objectives(&cell.verdicts).trim_end());
-    if let Some((grid, (floor, ceiling))) = grid.zip(Grid::bounds(made)) {
-        let _ = writeln!(out, "\n[{}]", grid.policy);
-        let name = grid.policy.trim_start_matches("policy.");
-        let default = plan.base.policy.get(name).map(|p| p.default);
-        if let Some(default) = default.filter(|d| *d < floor || *d > ceiling) {
-            let inside = default.clamp(floor, ceiling);
-            let _ = writeln!(
-                out,
-                "default = \"{inside}\"  # the present {default} lies outside the bounds and never takes effect"
-            );
-        }
-        let _ = writeln!(out, "floor = \"{floor}\"\nceiling = \"{ceiling}\"");
-    }
-    if !cell.alerts.is_empty() {
-        let _ = writeln!(
-            out,
-            "\nAlerts at the choice (counts over all {} replications)",
-            cell.replications.len()
-        );
-        for seen in &cell.alerts {
-            let _ = writeln!(out, "  {}", line(seen));
-        }
-    }
-}
-
 /// An alert in a line.
-fn line(seen: &Seen) -> String {
+pub(super) fn alert_line(seen: &Seen) -> String {
     let place = match (seen.tenant.as_str(), seen.server.as_str()) {
         ("", server) => format!("server {server}"),
         (tenant, "") => format!("tenant {tenant}"),
@@ -477,21 +346,4 @@ fn line(seen: &Seen) -> String {
         seen.alert,
         format::number(Some(seen.count as f64))
     )
-}
-
-fn explain(out: &mut String, cells: &[CellResult]) {
-    out.push_str("No cell of this sweep meets every objective. The obstacles:\n");
-    for (verdict, misses) in obstacles(cells) {
-        let bound = verdict.objective.max.or(verdict.objective.min);
-        let _ = writeln!(
-            out,
-            "  {} ({}) against {}: missed in {misses} of {} cells; its best value is {}",
-            verdict.objective.metric,
-            verdict.objective.over,
-            format::number(bound),
-            cells.len(),
-            format::estimate(&verdict.estimate)
-        );
-    }
-    out.push_str("Widen the axes, loosen an objective, or give the servers more capacity.\n");
 }

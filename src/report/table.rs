@@ -8,6 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use super::{Provenance, format};
 use crate::experiment::{Estimate, Results, Verdict, fingerprint};
 use crate::scenario::Scenario;
+use crate::scenario::written::Objective;
 
 /// The rows of the table: metric, and how it is called there. The rest is in the files.
 const ROWS: [(&str, &str); 25] = [
@@ -137,19 +138,50 @@ pub fn run(results: &Results, scenario: &Scenario, provenance: &Provenance) -> S
     out
 }
 
+/// A bound in words.
+pub fn bound(objective: &Objective) -> String {
+    match (objective.max, objective.min) {
+        (Some(max), Some(min)) => format!(
+            "from {} to {}",
+            format::number(Some(min)),
+            format::number(Some(max))
+        ),
+        (Some(max), None) => format!("at most {}", format::number(Some(max))),
+        (None, min) => format!("at least {}", format::number(min)),
+    }
+}
+
+/// How a metric is called where there is no row above it; its name where it has no other.
+pub fn label(metric: &str) -> String {
+    let known = match metric {
+        "tasks_get_rate_mean_per_s" => "tasks/get rate (1/s)",
+        "tasks_get_rate_1s_peak_per_s" => "tasks/get rate, peak of 1 s (1/s)",
+        "tasks_get_rate_100ms_peak_per_s" => "tasks/get rate, peak of 100 ms (1/s)",
+        "completion_latency_mean_ms" => "completion latency, mean (ms)",
+        "completion_latency_p50_ms" => "completion latency, p50 (ms)",
+        "completion_latency_p95_ms" => "completion latency, p95 (ms)",
+        "completion_latency_p99_ms" => "completion latency, p99 (ms)",
+        "abort_latency_mean_ms" => "abort latency, mean (ms)",
+        "abort_latency_p50_ms" => "abort latency, p50 (ms)",
+        "abort_latency_p99_ms" => "abort latency, p99 (ms)",
+        "worst_hint_tasks_get_rate_mean_per_s" => "tasks/get rate if all hints are 0 (1/s)",
+        "worst_hint_tasks_get_rate_1s_peak_per_s" => {
+            "tasks/get rate, peak of 1 s, if all hints are 0 (1/s)"
+        }
+        "worst_hint_completion_latency_p99_ms" => {
+            "completion latency, p99, if all hints are weeks (ms)"
+        }
+        "worst_hint_abort_latency_p99_ms" => "abort latency, p99, if all hints are weeks (ms)",
+        other => return format!("`{other}`"),
+    };
+    known.into()
+}
+
 /// How the objectives fare, a numbered line each.
 pub fn objectives(verdicts: &[Verdict]) -> String {
     let mut out = String::from("Objectives\n");
     for (number, v) in (1..).zip(verdicts) {
-        let bound = match (v.objective.max, v.objective.min) {
-            (Some(max), Some(min)) => format!(
-                "from {} to {}",
-                format::number(Some(min)),
-                format::number(Some(max))
-            ),
-            (Some(max), None) => format!("at most {}", format::number(Some(max))),
-            (None, min) => format!("at least {}", format::number(min)),
-        };
+        let bound = bound(&v.objective);
         let met = if v.met { "met    " } else { "NOT MET" };
         let value = match v.estimate.mean {
             Some(_) => format::estimate(&v.estimate),

@@ -339,10 +339,7 @@ impl Check<'_> {
         for (i, objective) in self.scenario.objective.iter().enumerate() {
             let path = format!("objective.{i}");
             if !names.contains(&objective.metric) {
-                let help = match nearest(&objective.metric, names.iter().map(String::as_str)) {
-                    Some(near) => format!("did you mean \"{near}\"?"),
-                    None => "metrics are named as in summary.csv, such as completion_latency_p99_ms or tasks_get_rate_mean_per_s".into(),
-                };
+                let help = metric_meant(&objective.metric);
                 self.error(
                     reader,
                     &format!("{path}.metric"),
@@ -374,6 +371,14 @@ impl Check<'_> {
                 );
             }
         }
+    }
+}
+
+/// What may have been meant by the name of a metric that there is not.
+pub fn metric_meant(metric: &str) -> String {
+    match nearest(metric, catalogue::names().iter().map(String::as_str)) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => "metrics are named as in summary.csv, such as completion_latency_p99_ms or tasks_get_rate_mean_per_s".into(),
     }
 }
 
