@@ -11,7 +11,9 @@ macro_rules! tell {
 mod check;
 mod choose;
 mod conclude;
+mod experiment;
 mod objective;
+mod optimise;
 mod run;
 mod sweep;
 mod trace;
@@ -27,6 +29,7 @@ use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pollpace::engine::RunError;
+use pollpace::experiment::optimise::OptimiseError;
 use pollpace::experiment::sweep::{PilotError, SweepError};
 use pollpace::scenario::{self, LoadError, Loaded, Rejected, Scenario};
 
@@ -68,6 +71,8 @@ enum Command {
     Sweep(sweep::SweepArgs),
     /// Choose a cell of a sweep, and show what stands behind the choice
     Choose(choose::ChooseArgs),
+    /// Find the best floor and ceiling between the points of a grid
+    Optimise(optimise::OptimiseArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
     /// Print the JSON Schema of scenario files
@@ -127,6 +132,7 @@ pub fn main() -> ExitCode {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Sweep(args)) => sweep::run(&args),
         Some(Command::Choose(args)) => choose::run(&args),
+        Some(Command::Optimise(args)) => optimise::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Schema) => schema(),
         Some(Command::Completions { shell }) => {
@@ -174,6 +180,10 @@ fn code_of(error: &anyhow::Error) -> u8 {
         cause.is::<Rejected>()
             || cause.is::<Wrong>()
             || cause.is::<LoadError>()
+            || matches!(
+                cause.downcast_ref(),
+                Some(OptimiseError::Axes(_) | OptimiseError::Load(_))
+            )
             || cause.is::<PilotError>()
             || matches!(
                 cause.downcast_ref(),

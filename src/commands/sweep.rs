@@ -12,10 +12,11 @@ use pollpace::experiment::plan::{Experiment, Plan};
 use pollpace::experiment::store::{Store, VERSION};
 use pollpace::experiment::sweep::{CellResult, Shard, Watch};
 use pollpace::report::Provenance;
-use pollpace::scenario::{self, LoadError, Scenario};
+use pollpace::scenario::{self, Scenario};
 use serde::{Deserialize, Serialize};
 
 use super::conclude::{Conclusion, Told};
+use super::experiment::ExperimentFile;
 use super::{DONE, INTERRUPTED, Wrong, pool, print, progress, stop_on_interrupt};
 
 #[derive(Args)]
@@ -134,36 +135,10 @@ impl Kept {
 }
 
 pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
-    let name = args
-        .file
-        .file_name()
-        .map_or_else(String::new, |n| n.to_string_lossy().into());
-    let shown = args.file.display().to_string();
-    let text = fs::read_to_string(&args.file).map_err(|error| LoadError::Io {
-        path: shown.clone(),
-        error,
-    })?;
-    let experiment: Experiment = scenario::read(&shown, &text)?;
-    let path = args
-        .file
-        .parent()
-        .unwrap_or(Path::new(""))
-        .join(&experiment.scenario);
-    let mut warnings = String::new();
-    let bare = {
-        let loaded = scenario::load(&path, &[])?;
-        warnings.push_str(&loaded.warnings);
-        loaded.scenario
-    };
-    let plan = Plan::new(&shown, experiment, |overrides| {
-        scenario::load(&path, overrides).map(|l| l.scenario)
-    })?;
-    if !warnings.is_empty() && !args.quiet {
-        tell!("{}\n", warnings.trim_end());
-    }
+    let file = ExperimentFile::open(&args.file)?;
+    let mut plan = file.plan(args.quiet)?;
     let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
     let stop = stop_on_interrupt()?;
-    let mut plan = plan;
     if let Some(cut) = plan.find_warm_up(&stop)?
         && !args.quiet
     {
@@ -172,7 +147,7 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     if args.list {
         return list(&plan, shard, &Store::new(&args.out));
     }
-    let kept = Kept::new(&name, &text, &bare, &plan);
+    let kept = Kept::new(&file.name, &file.text, &file.load(&[])?, &plan);
     sweep(
         &plan,
         &kept,

@@ -186,14 +186,7 @@ pub fn obstacles(cells: &[CellResult]) -> Vec<Obstacle> {
 
 /// The cell that misses the fewest objectives, and of these by the least part of their bounds.
 pub fn nearest(cells: &[CellResult]) -> Option<&CellResult> {
-    let missed_by = |cell: &CellResult| -> (usize, f64) {
-        let missed = cell.verdicts.iter().filter(|v| !v.holds_at_the_bound());
-        let part = |v: &Verdict| {
-            let bound = v.objective.max.or(v.objective.min).unwrap_or(1.0);
-            v.excess() / bound.abs().max(f64::MIN_POSITIVE)
-        };
-        (cell.missed().len(), missed.map(part).sum())
-    };
+    let missed_by = |cell: &CellResult| (cell.missed().len(), cell.violation());
     cells.iter().min_by(|a, b| {
         let (a, b) = (missed_by(a), missed_by(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))

@@ -8,6 +8,7 @@ pub mod cost;
 pub mod decision;
 pub mod estimate;
 pub mod jobs;
+pub mod optimise;
 pub mod plan;
 pub mod store;
 pub mod sweep;

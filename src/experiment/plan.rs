@@ -263,6 +263,8 @@ pub struct Plan {
     pub base: Scenario,
     /// Its cells.
     pub cells: Vec<Cell>,
+    /// What combinations of values have to keep.
+    constraints: Vec<Constraint>,
     /// What is least at the choice.
     pub cost: Cost,
     /// Is every cell run under the worst hints, too?
@@ -304,20 +306,15 @@ impl Plan {
             .map_err(wrong)?;
         let mut cells = Vec::new();
         for combination in product(&axes) {
-            if !constraints.iter().all(|c| c.holds(&combination)) {
+            let value = |axis: &str| {
+                let found = combination.iter().find(|(name, _, _)| *name == axis);
+                found.map_or("", |(_, shown, _)| *shown)
+            };
+            if !constraints.iter().all(|c| c.holds(value)) {
                 continue;
             }
-            let mut overrides = experiment.set.clone();
-            overrides.extend(
-                combination
-                    .iter()
-                    .flat_map(|(_, _, set)| set.iter().cloned()),
-            );
-            overrides.extend(
-                experiment
-                    .replications
-                    .map(|n| format!("run.replications={}", n.0)),
-            );
+            let sets = combination.iter().flat_map(|(_, _, set)| set.iter());
+            let overrides = experiment.overrides(sets.cloned().collect());
             let scenario = load(&overrides)?;
             cells.push(Cell {
                 key: scenario_key(&scenario),
@@ -368,6 +365,7 @@ impl Plan {
             }
         }
         Ok(Plan {
+            constraints,
             worst_hints: worst_hint::asked(&base.objective) || cost.asks_for_worst_hints(),
             cost,
             experiment,
@@ -396,6 +394,24 @@ impl Plan {
         })
     }
 
+    /// Do the constraints allow these values, each with the name of its axis?
+    pub fn allows(&self, parameters: &[(String, String)]) -> bool {
+        let value = |axis: &str| {
+            let found = parameters.iter().find(|(name, _)| name == axis);
+            found.map_or("", |(_, shown)| shown.as_str())
+        };
+        self.constraints.iter().all(|c| c.holds(value))
+    }
+
+    /// The overrides of a cell that sets these.
+    pub fn overrides(&self, sets: Vec<String>) -> Vec<String> {
+        let mut overrides = self.experiment.overrides(sets);
+        // Where a pilot cut, all cells start.
+        let cut = self.cells[0].overrides.iter();
+        overrides.extend(cut.filter(|set| set.starts_with("run.warm_up=")).cloned());
+        overrides
+    }
+
     /// The keys of its cells.
     pub fn keys(&self) -> Vec<u64> {
         self.cells.iter().map(|cell| cell.key).collect()
@@ -409,6 +425,17 @@ impl Plan {
             .flatten()
             .map(|(name, _)| name.as_str())
             .collect()
+    }
+}
+
+impl Experiment {
+    /// The overrides of a cell that sets these.
+    fn overrides(&self, sets: Vec<String>) -> Vec<String> {
+        let replications = self
+            .replications
+            .map(|n| format!("run.replications={}", n.0));
+        let fixed = self.set.iter().cloned();
+        fixed.chain(sets).chain(replications).collect()
     }
 }
 
@@ -614,12 +641,8 @@ impl Constraint {
         })
     }
 
-    /// Does a combination keep it? Values that cannot be compared differ.
-    fn holds(&self, combination: &Combination<'_>) -> bool {
-        let text = |axis: &str| {
-            let found = combination.iter().find(|(name, _, _)| *name == axis);
-            found.map_or("", |(_, shown, _)| *shown)
-        };
+    /// Does a combination keep it, of which `text` gives the value on each axis? Values that cannot be compared differ.
+    fn holds<'v>(&self, text: impl Fn(&str) -> &'v str) -> bool {
         let size = |side: &Side| match side {
             Side::Axis(axis) => Size::parse(text(axis)),
             Side::Value(size) => Some(*size),

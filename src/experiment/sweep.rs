@@ -218,7 +218,7 @@ impl Plan {
         (missing, all)
     }
 
-    fn replications_at_first(&self, cell: &Cell) -> u32 {
+    pub(super) fn replications_at_first(&self, cell: &Cell) -> u32 {
         match &self.experiment.precision {
             Some(precision) => precision.min.0,
             None => cell.scenario.run.replications.0,
@@ -259,7 +259,7 @@ impl Plan {
     }
 
     /// The runs of a cell, of which `n` replications are wanted: of its scenario, and of that with the worst hints if these are asked for.
-    fn jobs<'p>(&self, cell: &'p Cell, n: u32, worst_hints: bool) -> Vec<Job<'p>> {
+    pub(super) fn jobs<'p>(&self, cell: &'p Cell, n: u32, worst_hints: bool) -> Vec<Job<'p>> {
         let own = Job {
             cell: cell.number,
             words: cell.in_words(),
@@ -352,6 +352,16 @@ impl CellResult {
     /// Does every objective hold at the unfavourable end of its interval? Without an objective no cell is feasible.
     pub fn feasible(&self) -> bool {
         self.whole && !self.verdicts.is_empty() && self.missed().is_empty()
+    }
+
+    /// By how much it misses its objectives, as shares of their bounds, summed; 0 where it meets all.
+    pub fn violation(&self) -> f64 {
+        let missed = self.verdicts.iter().filter(|v| !v.holds_at_the_bound());
+        let part = |v: &Verdict| {
+            let bound = v.objective.max.or(v.objective.min).unwrap_or(1.0);
+            v.excess() / bound.abs().max(f64::MIN_POSITIVE)
+        };
+        missed.map(part).fold(0.0, |sum, part| sum + part)
     }
 
     /// The numbers, from 1, of the objectives that do not hold there.

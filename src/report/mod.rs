@@ -7,6 +7,7 @@ pub mod decision;
 pub mod files;
 pub mod fleet;
 pub mod format;
+pub mod optimum;
 pub mod page;
 pub mod series;
 pub mod sweep;

@@ -46,7 +46,7 @@ pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> 
         row.extend(repeat_with(made, cell, provenance));
         row
     });
-    csv(std::iter::once(head).chain(rows))
+    write_csv(std::iter::once(head).chain(rows))
 }
 
 /// `results.csv`: a row per cell, replication, group and metric.
@@ -79,7 +79,7 @@ pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -
             }
         }
     }
-    csv(rows.into_iter())
+    write_csv(rows.into_iter())
 }
 
 /// The number of the choice; there is none from a part of a sweep.
@@ -111,11 +111,11 @@ fn repeat_with(
     .into_iter()
 }
 
-fn number(x: Option<f64>) -> String {
+pub(super) fn number(x: Option<f64>) -> String {
     x.map_or(String::new(), |x| x.to_string())
 }
 
-fn csv(rows: impl Iterator<Item = Vec<String>>) -> Vec<u8> {
+pub(super) fn write_csv(rows: impl Iterator<Item = Vec<String>>) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer.write_record(&row).expect("writing to memory");
