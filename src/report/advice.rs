@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::decision::{headroom, left, remedies, subject};
+use super::decision::{columns, headroom, left, remedies, subject};
 use super::sweep::{alert_line, rows, table};
 use super::table::{bound, label, objectives};
 use super::{Provenance, fleet, format};
@@ -163,7 +163,11 @@ fn reasons(
     let _ = writeln!(out, "  {}", headroom(&chosen.headroom));
     out.push_str("\nThe Pareto front: cells that no other beats in load, completion latency and abort latency at once\n");
     let front = decision.front.iter().map(|n| &cells[*n]);
-    let _ = writeln!(out, "{}", rows(plan, front, Some(chosen.cell.number)));
+    let _ = writeln!(
+        out,
+        "{}",
+        rows(plan, &columns(plan, cells), front, Some(chosen.cell.number))
+    );
 }
 
 fn explain(out: &mut String, plan: &Plan, cells: &[CellResult], decision: &Decision) {

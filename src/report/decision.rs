@@ -1,5 +1,7 @@
 //! The decision as a page: what `decision.md` and `report.html` say.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::sweep::{alert_line, mark};
@@ -130,7 +132,12 @@ impl Page {
             obstacles: decision.obstacles.iter().map(Obstructed::new).collect(),
             remedies: remedies(plan, decision),
             figures,
-            alternatives: alternatives(plan, shown.map(|n| &cells[*n]), chosen),
+            alternatives: alternatives(
+                plan,
+                &columns(plan, cells),
+                shown.map(|n| &cells[*n]),
+                chosen,
+            ),
             cut: front.len().saturating_sub(MOST_ALTERNATIVES),
             assumed: assumed(plan),
             commands,
@@ -265,20 +272,33 @@ pub(super) fn remedies(plan: &Plan, decision: &Decision) -> Vec<String> {
     told.collect()
 }
 
+/// The metrics that tables of cells show: load and latencies as far as they are defined anywhere, those of the objectives of the fleet, and the experiment's own.
+pub fn columns<'p>(plan: &'p Plan, cells: &[CellResult]) -> Vec<&'p str> {
+    let mut metrics: Vec<&str> = SHOWN.to_vec();
+    metrics.retain(|m| cells.iter().any(|c| c.estimate(m).mean.is_some()));
+    let fleet_wide = plan.base.objective.iter().filter(|o| o.over == "fleet");
+    metrics.extend(fleet_wide.map(|o| o.metric.as_str()));
+    metrics.extend(plan.experiment.show.iter().map(String::as_str));
+    let mut seen = BTreeSet::new();
+    metrics.retain(|m| seen.insert(*m));
+    metrics
+}
+
 fn alternatives<'c>(
     plan: &Plan,
+    columns: &[&str],
     cells: impl Iterator<Item = &'c CellResult>,
     chosen: Option<&Chosen>,
 ) -> Table {
     let chosen = chosen.map(|c| c.cell.number);
     let mut head: Vec<String> = vec![String::new()];
     head.extend(plan.parameters().into_iter().map(String::from));
-    head.extend(SHOWN.map(label));
+    head.extend(columns.iter().map(|m| label(m)));
     let row = |cell: &CellResult| {
         let parameters = &plan.cells[cell.number].parameters;
         let mut row = vec![mark(cell, chosen == Some(cell.number)).trim().to_string()];
         row.extend(parameters.iter().map(|(_, value)| value.clone()));
-        row.extend(SHOWN.map(|m| format::estimate(&cell.estimate(m))));
+        row.extend(columns.iter().map(|m| format::estimate(&cell.estimate(m))));
         row
     };
     Table {

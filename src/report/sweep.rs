@@ -1,6 +1,7 @@
 //! A sweep: tables, CSV, figure, recommendation.
 
-use super::table::{align_numbers, plain_table};
+use super::decision::columns;
+use super::table::{align_numbers, label, plain_table};
 use super::{Provenance, format};
 use crate::catalogue;
 use crate::charts::trade_off::{Line, Point, TradeOff};
@@ -286,7 +287,12 @@ fn matrix(plan: &Plan, grid: &Grid, cells: &[CellResult]) -> comfy_table::Table 
 /// A row per cell.
 fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
     let chosen = chosen_of(plan, cells);
-    let mut table = rows(plan, cells.iter().take(LISTED), chosen);
+    let mut table = rows(
+        plan,
+        &columns(plan, cells),
+        cells.iter().take(LISTED),
+        chosen,
+    );
     if cells.len() > LISTED {
         table.add_row(vec![format!(
             "… {} more in cells.csv",
@@ -299,29 +305,20 @@ fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
 /// The parameters and the main values of cells.
 pub(super) fn rows<'c>(
     plan: &Plan,
+    columns: &[&str],
     cells: impl Iterator<Item = &'c CellResult>,
     chosen: Option<usize>,
 ) -> comfy_table::Table {
     let mut table = plain_table();
     let mut head: Vec<String> = plan.parameters().into_iter().map(String::from).collect();
-    head.extend(
-        [
-            "",
-            "tasks/get rate (1/s)",
-            "completion p99 (ms)",
-            "abort p99 (ms)",
-        ]
-        .map(String::from),
-    );
+    head.push(String::new());
+    head.extend(columns.iter().map(|m| label(m)));
     table.set_header(head);
     for cell in cells {
         let parameters = &plan.cells[cell.number].parameters;
         let mut row: Vec<String> = parameters.iter().map(|(_, v)| v.clone()).collect();
         row.push(mark(cell, chosen == Some(cell.number)));
-        row.extend(
-            [LOAD, LATENCY, "abort_latency_p99_ms"]
-                .map(|metric| format::estimate(&cell.estimate(metric))),
-        );
+        row.extend(columns.iter().map(|m| format::estimate(&cell.estimate(m))));
         table.add_row(row);
     }
     align_numbers(&mut table);
