@@ -328,34 +328,3 @@ fn schema_and_completions_are_printed() {
         assert!(!run(&["completions", shell]).stdout.is_empty(), "{shell}");
     }
 }
-
-#[test]
-fn the_main_job_recommends_a_floor_and_a_ceiling_and_draws_the_curve_of_the_readme() {
-    let out = folder();
-    let output = pollpace().current_dir(out.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let shown = text(&output.stdout);
-    let recommended = shown
-        .lines()
-        .find(|l| l.starts_with("Recommended: floor"))
-        .expect("a recommendation");
-    let readme =
-        fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    assert!(
-        readme.contains(recommended),
-        "the README does not show: {recommended}"
-    );
-    assert!(shown.contains("What to try next"));
-    assert!(rows(&out.path().join("output/cells.csv")).len() > 40);
-
-    let figure = fs::read_to_string(out.path().join("output/trade-off.svg")).unwrap();
-    let committed = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/figures/trade-off.svg");
-    if std::env::var_os("POLLPACE_WRITE_DOCS").is_some() {
-        fs::write(&committed, &figure).unwrap();
-    }
-    let committed = fs::read_to_string(committed).unwrap();
-    assert!(
-        committed == figure,
-        "docs/figures/trade-off.svg is out of date: run the tests with POLLPACE_WRITE_DOCS=1"
-    );
-}
