@@ -10,6 +10,7 @@ macro_rules! tell {
 
 mod check;
 mod choose;
+mod compare;
 mod conclude;
 mod experiment;
 mod objective;
@@ -73,6 +74,8 @@ enum Command {
     Choose(choose::ChooseArgs),
     /// Find the best floor and ceiling between the points of a grid
     Optimise(optimise::OptimiseArgs),
+    /// Compare two scenarios under common random numbers: paired differences, with intervals
+    Compare(compare::CompareArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
     /// Print the JSON Schema of scenario files
@@ -133,6 +136,7 @@ pub fn main() -> ExitCode {
         Some(Command::Sweep(args)) => sweep::run(&args),
         Some(Command::Choose(args)) => choose::run(&args),
         Some(Command::Optimise(args)) => optimise::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Schema) => schema(),
         Some(Command::Completions { shell }) => {

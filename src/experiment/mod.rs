@@ -4,6 +4,7 @@
 //! same bytes: values are kept by number, and pooled tallies are sums of integers.
 
 pub mod choose;
+pub mod compare;
 pub mod cost;
 pub mod decision;
 pub mod estimate;
