@@ -13,6 +13,7 @@ mod choose;
 mod compare;
 mod conclude;
 mod experiment;
+mod gate;
 mod objective;
 mod optimise;
 mod run;
@@ -76,6 +77,8 @@ enum Command {
     Optimise(optimise::OptimiseArgs),
     /// Compare two scenarios under common random numbers: paired differences, with intervals
     Compare(compare::CompareArgs),
+    /// May these policies be deployed? Six conditions, four trips
+    Gate(gate::GateArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
     /// Print the JSON Schema of scenario files
@@ -137,6 +140,7 @@ pub fn main() -> ExitCode {
         Some(Command::Choose(args)) => choose::run(&args),
         Some(Command::Optimise(args)) => optimise::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Gate(args)) => gate::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Schema) => schema(),
         Some(Command::Completions { shell }) => {

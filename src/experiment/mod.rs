@@ -8,6 +8,7 @@ pub mod compare;
 pub mod cost;
 pub mod decision;
 pub mod estimate;
+pub mod gate;
 pub mod jobs;
 pub mod optimise;
 pub mod plan;

@@ -8,6 +8,7 @@ pub mod decision;
 pub mod files;
 pub mod fleet;
 pub mod format;
+pub mod gate;
 pub mod optimum;
 pub mod page;
 pub mod series;
