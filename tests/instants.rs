@@ -411,6 +411,7 @@ fn the_event_limit_is_met_to_the_event() {
         limited(events - 1).unwrap_err(),
         RunError::EventLimit {
             limit: events - 1,
+            tenant: "t".into(),
             at_s
         }
     );

@@ -10,8 +10,10 @@ macro_rules! tell {
 
 mod check;
 mod choose;
+mod compare;
 mod conclude;
 mod experiment;
+mod gate;
 mod objective;
 mod optimise;
 mod run;
@@ -73,6 +75,10 @@ enum Command {
     Choose(choose::ChooseArgs),
     /// Find the best floor and ceiling between the points of a grid
     Optimise(optimise::OptimiseArgs),
+    /// Compare two scenarios under common random numbers: paired differences, with intervals
+    Compare(compare::CompareArgs),
+    /// May these policies be deployed? Six conditions, four trips
+    Gate(gate::GateArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
     /// Print the JSON Schema of scenario files
@@ -133,6 +139,8 @@ pub fn main() -> ExitCode {
         Some(Command::Sweep(args)) => sweep::run(&args),
         Some(Command::Choose(args)) => choose::run(&args),
         Some(Command::Optimise(args)) => optimise::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Gate(args)) => gate::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Schema) => schema(),
         Some(Command::Completions { shell }) => {

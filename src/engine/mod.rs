@@ -86,11 +86,14 @@ pub enum RunError {
     },
     /// More events than the scenario allows.
     #[error(
-        "more than {limit} events (run.event_limit) by the instant {at_s} s; raise the limit, or make the fleet smaller"
+        "more than {limit} events (run.event_limit) by the instant {at_s} s, most polls by tenant \"{tenant}\"; \
+         raise the limit, or make the fleet smaller"
     )]
     EventLimit {
         /// The limit.
         limit: u64,
+        /// The tenant class that had sent most polls.
+        tenant: String,
         /// When, in seconds.
         at_s: String,
     },
@@ -325,10 +328,27 @@ impl<'m> Simulation<'m> {
         if self.totals.events > limit {
             return Err(RunError::EventLimit {
                 limit,
+                tenant: self.busiest(),
                 at_s: seconds(self.now),
             });
         }
         Ok(())
+    }
+
+    /// The tenant class that has sent most polls before the horizon; of equals, the first.
+    fn busiest(&self) -> String {
+        let servers = self.model.servers.len();
+        let sent = |pairs: &[PairTally]| -> u64 {
+            let windows = pairs.iter().flat_map(|p| &p.windows);
+            windows.map(|n| u64::from(*n)).sum()
+        };
+        let by_tenant = self.pairs.chunks(servers).map(sent);
+        let most = (0..)
+            .zip(by_tenant)
+            .max_by_key(|(i, n)| (*n, std::cmp::Reverse(*i)));
+        most.map_or(String::new(), |(i, _): (usize, _)| {
+            self.model.tenants[i].name.clone()
+        })
     }
 
     /// Tallies what was still going on, and gives the results away.

@@ -52,7 +52,7 @@ impl Estimate {
         let half = if error == 0.0 {
             0.0
         } else {
-            student_t(confidence, n - 1) * error
+            student_t(confidence, (n - 1) as f64) * error
         };
         Estimate {
             mean: Some(mean),
@@ -64,9 +64,8 @@ impl Estimate {
 }
 
 /// The two-sided quantile of Student's t with `freedom` degrees.
-fn student_t(confidence: f64, freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom as f64)
-        .map_or(f64::NAN, |t| t.inverse_cdf(0.5 + confidence / 2.0))
+pub(super) fn student_t(confidence: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + confidence / 2.0))
 }
 
 #[cfg(test)]
@@ -76,10 +75,10 @@ mod tests {
     #[test]
     fn quantiles_of_t_are_those_of_the_tables() {
         for (confidence, freedom, t) in [
-            (0.95, 1, 12.706_204_736),
-            (0.95, 9, 2.262_157_163),
-            (0.999, 9, 4.780_912_586),
-            (0.99, 29, 2.756_385_904),
+            (0.95, 1.0, 12.706_204_736),
+            (0.95, 9.0, 2.262_157_163),
+            (0.999, 9.0, 4.780_912_586),
+            (0.99, 29.0, 2.756_385_904),
         ] {
             assert!(
                 (student_t(confidence, freedom) - t).abs() < 1e-6,

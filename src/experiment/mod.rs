@@ -4,9 +4,11 @@
 //! same bytes: values are kept by number, and pooled tallies are sums of integers.
 
 pub mod choose;
+pub mod compare;
 pub mod cost;
 pub mod decision;
 pub mod estimate;
+pub mod gate;
 pub mod jobs;
 pub mod optimise;
 pub mod plan;

@@ -195,6 +195,15 @@ impl TimeSampler {
         }
     }
 
+    /// The quantile at `p` in [0, 1), from draws at 1,000 evenly spaced uniforms.
+    pub fn quantile(&self, p: f64) -> u64 {
+        const DRAWS: u128 = 1000;
+        let middle = |i: u128| (((2 * i + 1) << 63) / DRAWS) as u64;
+        let mut drawn: Vec<u64> = (0..DRAWS).map(|i| self.draw(|| middle(i))).collect();
+        drawn.sort_unstable();
+        drawn[((p * DRAWS as f64) as usize).min(drawn.len() - 1)]
+    }
+
     /// The duration drawn by the bits that `bits` makes, if any are needed.
     #[inline]
     pub fn draw(&self, bits: impl FnOnce() -> u64) -> u64 {

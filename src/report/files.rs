@@ -211,7 +211,7 @@ pub fn alerts_json(results: &Results, provenance: &Provenance) -> Vec<u8> {
     pretty(&json!({ "provenance": provenance, "alerts": results.alerts }))
 }
 
-fn estimate_json(e: &Estimate) -> Value {
+pub(super) fn estimate_json(e: &Estimate) -> Value {
     json!({ "mean": e.mean, "lo": e.lo, "hi": e.hi, "defined": e.n })
 }
 
@@ -220,7 +220,7 @@ fn verdict_json(v: &Verdict) -> Value {
             "estimate": estimate_json(&v.estimate), "met": v.met })
 }
 
-fn pretty(value: &Value) -> Vec<u8> {
+pub(super) fn pretty(value: &Value) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
     text.push(b'\n');
     text

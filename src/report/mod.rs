@@ -3,10 +3,12 @@
 //! Every row of a file carries what is needed to repeat it. A file appears whole or not at all: it is written beside its place and renamed.
 
 pub mod advice;
+pub mod compare;
 pub mod decision;
 pub mod files;
 pub mod fleet;
 pub mod format;
+pub mod gate;
 pub mod optimum;
 pub mod page;
 pub mod series;
