@@ -430,8 +430,62 @@ pub fn position(metric: &str) -> Option<usize> {
     names().iter().position(|name| name == metric)
 }
 
+/// What each metric is, in the order of [`names`]. Unlike those of [`SCALARS`], each can be read alone.
+pub fn docs() -> &'static [String] {
+    static DOCS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let worst = WORST_HINTS.iter().map(|w| {
+            let hints = match w.extreme {
+                Extreme::Zero => "0",
+                Extreme::Huge => "2^31 - 1 ms",
+            };
+            format!("{}, were every hint {hints}", w.of)
+        });
+        let distributions = DISTRIBUTIONS
+            .iter()
+            .flat_map(|d| STATISTICS.iter().map(move |s| format!("{s} of {}", d.doc)));
+        scalar_docs().chain(distributions).chain(worst).collect()
+    });
+    &DOCS
+}
+
+/// What the [`SCALARS`] are, each with what it leaves to the first of its kind.
+fn scalar_docs() -> impl Iterator<Item = String> {
+    let mut whole = "";
+    SCALARS.iter().map(move |(_, doc)| {
+        let Some(rest) = doc.strip_prefix("… ") else {
+            whole = doc;
+            return doc.to_string();
+        };
+        // What the others add to the first stands after its colon, or its comma.
+        let end = whole.find(':').or(whole.find(','));
+        format!("{}: {rest}", &whole[..end.unwrap_or(whole.len())])
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_metric_is_told_without_those_before_it() {
+        let docs = super::docs();
+        let doc = |name: &str| {
+            let at = super::names().iter().position(|n| n == name).unwrap();
+            docs[at].as_str()
+        };
+        assert_eq!(
+            doc("store_reads_leaked"),
+            "reads of the task store by loops that run on the server: after the abort"
+        );
+        assert_eq!(
+            doc("wait_share_floor"),
+            "share of waits whose last change was: the floor"
+        );
+        assert_eq!(
+            doc("gap_min_ms"),
+            "min of time between two sends of one task"
+        );
+        assert_eq!(docs.len(), super::names().len());
+    }
+
     #[test]
     fn names_are_unique() {
         let mut names = super::names().to_vec();

@@ -324,6 +324,12 @@ fn a_story_has_a_row_per_poll() {
 fn schema_and_completions_are_printed() {
     let schema: serde_json::Value = serde_json::from_slice(&run(&["schema"]).stdout).unwrap();
     assert_eq!(schema["title"], "pollpace scenario");
+    let schema = |of: &str| -> serde_json::Value {
+        serde_json::from_slice(&run(&["schema", of]).stdout).unwrap()
+    };
+    assert_eq!(schema("scenario")["title"], "pollpace scenario");
+    assert_eq!(schema("experiment")["title"], "pollpace experiment");
+    assert_eq!(schema("results")["title"], "pollpace results");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(!run(&["completions", shell]).stdout.is_empty(), "{shell}");
     }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pollpace::experiment::plan::Experiment;
 use pollpace::scenario::distribution::{Kind, Written};
 use pollpace::scenario::fields::Span;
 use pollpace::scenario::units::Duration;
@@ -103,6 +104,35 @@ fn the_schema_knows_wrong_from_right() {
             !faults(&RICH.replace(right, wrong)).is_empty(),
             "{wrong} passes"
         );
+    }
+}
+
+#[test]
+fn the_schema_of_experiments_fits_those_that_are_shipped_and_knows_wrong_from_right() {
+    let schema = Experiment::json_schema();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let fits = |text: &str| {
+        let table: toml::Table = text.parse().expect("TOML");
+        validator.is_valid(&json(toml::Value::Table(table)).expect("JSON"))
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+    let files = toml_files(&folder);
+    assert!(!files.is_empty(), "no experiment was found");
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a text");
+        assert!(fits(&text), "{}", file.display());
+    }
+    let right = "scenario = \"fleet.toml\"\nwarm_up = \"mser5\"\n[[axis]]\nname = \"hosts\"\npath = \"tenant.t.count\"\nrange = { from = 1, to = 9, points = 3, scale = \"logarithmic\" }";
+    assert!(fits(right));
+    for (one, wrong) in [
+        ("scenario = \"fleet.toml\"", "scenario = 3"),
+        ("name", "nam"),
+        ("mser5", "mser6"),
+        ("points = 3", "points = 0"),
+        ("from = 1, ", ""),
+    ] {
+        assert_eq!(right.matches(one).count(), 1, "{one} stands once");
+        assert!(!fits(&right.replace(one, wrong)), "{wrong} passes");
     }
 }
 

@@ -28,11 +28,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pollpace::engine::RunError;
 use pollpace::experiment::optimise::OptimiseError;
+use pollpace::experiment::plan::Experiment;
 use pollpace::experiment::sweep::{PilotError, SweepError};
+use pollpace::report::columns;
 use pollpace::scenario::{self, LoadError, Loaded, Rejected, Scenario};
 
 /// Done.
@@ -81,13 +83,28 @@ enum Command {
     Gate(gate::GateArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
-    /// Print the JSON Schema of scenario files
-    Schema,
+    /// Print the schema of a kind of file
+    Schema {
+        /// Of which files
+        #[arg(value_enum, default_value_t = Files::Scenario)]
+        of: Files,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+/// Files that have a schema.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Files {
+    /// Scenarios: a JSON Schema
+    Scenario,
+    /// Experiments: a JSON Schema
+    Experiment,
+    /// The CSV files of sweeps and runs: a Data Package of Table Schemas
+    Results,
 }
 
 /// A scenario file with overrides.
@@ -142,7 +159,7 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Gate(args)) => gate::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
-        Some(Command::Schema) => schema(),
+        Some(Command::Schema { of }) => schema(of),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "pollpace", &mut script);
@@ -205,8 +222,13 @@ fn code_of(error: &anyhow::Error) -> u8 {
     if wrong_input { WRONG_INPUT } else { FAILED }
 }
 
-fn schema() -> anyhow::Result<u8> {
-    let mut text = serde_json::to_vec_pretty(&Scenario::json_schema())?;
+fn schema(of: Files) -> anyhow::Result<u8> {
+    let schema = match of {
+        Files::Scenario => Scenario::json_schema(),
+        Files::Experiment => Experiment::json_schema(),
+        Files::Results => columns::schema(),
+    };
+    let mut text = serde_json::to_vec_pretty(&schema)?;
     text.push(b'\n');
     print(&text)?;
     Ok(DONE)

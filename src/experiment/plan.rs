@@ -16,7 +16,7 @@ use crate::scenario::units::Duration;
 use crate::scenario::{self, LoadError, Scenario};
 
 /// Columns of the results that are no axes.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 13] = [
     "cell",
     "feasible",
     "chosen",
@@ -28,6 +28,7 @@ const RESERVED: [&str; 12] = [
     "fingerprint",
     "experiment",
     "seed",
+    "scenario_hash",
     "version",
 ];
 
@@ -59,6 +60,21 @@ record! {
         show: Vec<String>,
         /// Where observation starts.
         warm_up: WarmUp = WarmUp::AsWritten,
+    }
+}
+
+impl Experiment {
+    /// The JSON Schema (draft 2020-12) of an experiment file.
+    pub fn json_schema() -> serde_json::Value {
+        let serde_json::Value::Object(mut schema) = <Experiment as Field>::schema() else {
+            unreachable!("a record is an object");
+        };
+        schema.insert(
+            "$schema".into(),
+            "https://json-schema.org/draft/2020-12/schema".into(),
+        );
+        schema.insert("title".into(), "pollpace experiment".into());
+        schema.into()
     }
 }
 
@@ -460,9 +476,10 @@ fn axes(experiment: &Experiment) -> Result<Vec<(String, Values)>, String> {
             ));
         }
         let usable = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-        if name.is_empty() || !name.chars().all(usable) || RESERVED.contains(&name.as_str()) {
+        let taken = RESERVED.contains(&name.as_str()) || position(name).is_some();
+        if name.is_empty() || !name.chars().all(usable) || taken {
             return Err(format!(
-                "{name:?} is no usable name of an axis: it is a column of the results; use letters, digits, - and _, and none of {}",
+                "{name:?} is no usable name of an axis: it is a column of the results; use letters, digits, - and _, no name of a metric, and none of {}",
                 RESERVED.join(", ")
             ));
         }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Provenance;
+use super::columns::{Column, row};
 use super::series::{self, Series};
 use crate::catalogue;
 use crate::charts::over_time;
@@ -26,21 +27,27 @@ pub fn csv_text<R: Serialize>(rows: impl IntoIterator<Item = R>) -> Vec<u8> {
     writer.into_inner().expect("writing to memory")
 }
 
-#[derive(Serialize)]
-struct SummaryRow<'a> {
-    scenario: &'a str,
-    parameters: &'a str,
-    group: &'a str,
-    metric: &'a str,
-    mean: Option<f64>,
-    lo: Option<f64>,
-    hi: Option<f64>,
-    confidence: f64,
-    defined: u32,
-    replications: usize,
-    seed: u64,
-    scenario_hash: &'a str,
-    version: &'a str,
+row! {
+    struct SummaryRow<'a> {
+        scenario: &'a str,
+        parameters: &'a str,
+        group: &'a str,
+        metric: &'a str,
+        mean: Option<f64>,
+        lo: Option<f64>,
+        hi: Option<f64>,
+        confidence: f64,
+        defined: u32,
+        replications: usize,
+        seed: u64,
+        scenario_hash: &'a str,
+        version: &'a str,
+    }
+}
+
+/// The columns of `summary.csv`.
+pub fn summary_columns() -> Vec<Column> {
+    SummaryRow::columns()
 }
 
 /// `summary.csv`: one row per group and metric.
@@ -73,18 +80,24 @@ pub fn summary_csv(results: &Results, scenario: &Scenario, provenance: &Provenan
     csv_text(rows)
 }
 
-#[derive(Serialize)]
-struct ReplicationRow<'a> {
-    scenario: &'a str,
-    parameters: &'a str,
-    group: &'a str,
-    metric: &'a str,
-    value: Option<f64>,
-    replication: u32,
-    seed: u64,
-    scenario_hash: &'a str,
-    fingerprint: String,
-    version: &'a str,
+row! {
+    struct ReplicationRow<'a> {
+        scenario: &'a str,
+        parameters: &'a str,
+        group: &'a str,
+        metric: &'a str,
+        value: Option<f64>,
+        replication: u32,
+        seed: u64,
+        scenario_hash: &'a str,
+        fingerprint: String,
+        version: &'a str,
+    }
+}
+
+/// The columns of `replications.csv`.
+pub fn replications_columns() -> Vec<Column> {
+    ReplicationRow::columns()
 }
 
 /// `replications.csv`: one row per replication, group and metric.
@@ -117,22 +130,28 @@ pub fn replications_csv(results: &Results, provenance: &Provenance) -> Vec<u8> {
     csv_text(rows)
 }
 
-#[derive(Serialize)]
-struct SeriesRow<'a> {
-    scenario: &'a str,
-    parameters: &'a str,
-    group: &'a str,
-    window_start_s: f64,
-    window_s: f64,
-    tasks_get_rate_per_s: f64,
-    tasks_get_rate_100ms_peak_per_s: f64,
-    queue_length: Option<f64>,
-    held_connections: Option<f64>,
-    leaked_loops: f64,
-    replications: usize,
-    seed: u64,
-    scenario_hash: &'a str,
-    version: &'a str,
+row! {
+    struct SeriesRow<'a> {
+        scenario: &'a str,
+        parameters: &'a str,
+        group: &'a str,
+        window_start_s: f64,
+        window_s: f64,
+        tasks_get_rate_per_s: f64,
+        tasks_get_rate_100ms_peak_per_s: f64,
+        queue_length: Option<f64>,
+        held_connections: Option<f64>,
+        leaked_loops: f64,
+        replications: usize,
+        seed: u64,
+        scenario_hash: &'a str,
+        version: &'a str,
+    }
+}
+
+/// The columns of `timeseries.csv`.
+pub fn timeseries_columns() -> Vec<Column> {
+    SeriesRow::columns()
 }
 
 /// Rates and occupancies over time: see [`series`].

@@ -3,6 +3,7 @@
 //! Every row of a file carries what is needed to repeat it. A file appears whole or not at all: it is written beside its place and renamed.
 
 pub mod advice;
+pub mod columns;
 pub mod compare;
 pub mod decision;
 pub mod files;

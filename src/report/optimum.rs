@@ -1,6 +1,7 @@
 //! The points of a search: `optimum.csv`.
 
 use super::Provenance;
+use super::columns;
 use super::decision::SHOWN;
 use super::sweep::{number, write_csv};
 use crate::experiment::optimise::Optimum;
@@ -8,24 +9,6 @@ use crate::experiment::plan::Plan;
 
 /// A row per point, in the order of their evaluation.
 pub fn csv(plan: &Plan, found: &Optimum, provenance: &Provenance) -> Vec<u8> {
-    let mut head: Vec<String> = vec!["point".into()];
-    head.extend(plan.parameters().into_iter().map(String::from));
-    head.extend(["best", "feasible", "violation", "cost"].map(String::from));
-    head.extend(
-        SHOWN
-            .iter()
-            .flat_map(|m| [m.to_string(), format!("{m}_lo"), format!("{m}_hi")]),
-    );
-    head.extend(
-        [
-            "experiment",
-            "replications",
-            "seed",
-            "scenario_hash",
-            "version",
-        ]
-        .map(String::from),
-    );
     let rows = found.points.iter().enumerate().map(|(at, point)| {
         let mut row = vec![at.to_string()];
         row.extend(point.cell.parameters.iter().map(|(_, value)| value.clone()));
@@ -48,5 +31,5 @@ pub fn csv(plan: &Plan, found: &Optimum, provenance: &Provenance) -> Vec<u8> {
         ]);
         row
     });
-    write_csv(std::iter::once(head).chain(rows))
+    write_csv(&columns::optimum(&plan.parameters()), rows)
 }

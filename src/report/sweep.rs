@@ -1,6 +1,7 @@
 //! A sweep: tables, CSV, figure, recommendation.
 
-use super::decision::columns;
+use super::columns::{self, Column};
+use super::decision;
 use super::table::{align_numbers, label, plain_table};
 use super::{Provenance, format};
 use crate::catalogue;
@@ -22,15 +23,6 @@ const LISTED: usize = 40;
 pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
     let names = catalogue::names();
     let chosen = chosen_of(plan, cells);
-    let mut head: Vec<String> = vec!["cell".into()];
-    head.extend(plan.parameters().into_iter().map(String::from));
-    head.extend(["feasible", "chosen"].map(String::from));
-    head.extend(
-        names
-            .iter()
-            .flat_map(|n| [n.clone(), format!("{n}_lo"), format!("{n}_hi")]),
-    );
-    head.extend(PROVENANCE.map(String::from));
     let rows = cells.iter().map(|cell| {
         let made = &plan.cells[cell.number];
         let mut row = vec![cell.number.to_string()];
@@ -47,17 +39,13 @@ pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> 
         row.extend(repeat_with(made, cell, provenance));
         row
     });
-    write_csv(std::iter::once(head).chain(rows))
+    write_csv(&columns::cells(&plan.parameters()), rows)
 }
 
 /// `results.csv`: a row per cell, replication, group and metric.
 pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
     let names = catalogue::names();
-    let mut head: Vec<String> = vec!["cell".into()];
-    head.extend(plan.parameters().into_iter().map(String::from));
-    head.extend(["replication", "group", "metric", "value", "fingerprint"].map(String::from));
-    head.extend(PROVENANCE.map(String::from));
-    let mut rows = vec![head];
+    let mut rows = Vec::new();
     for cell in cells {
         let made = &plan.cells[cell.number];
         let groups = crate::experiment::group_names(&made.scenario);
@@ -80,7 +68,7 @@ pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -
             }
         }
     }
-    write_csv(rows.into_iter())
+    write_csv(&columns::results(&plan.parameters()), rows.into_iter())
 }
 
 /// The number of the choice; there is none from a part of a sweep.
@@ -89,14 +77,6 @@ fn chosen_of(plan: &Plan, cells: &[CellResult]) -> Option<usize> {
 }
 
 /// What is needed to repeat a row.
-const PROVENANCE: [&str; 5] = [
-    "experiment",
-    "replications",
-    "seed",
-    "scenario_hash",
-    "version",
-];
-
 fn repeat_with(
     made: &Cell,
     cell: &CellResult,
@@ -112,12 +92,16 @@ fn repeat_with(
     .into_iter()
 }
 
+/// Whole numbers, too, with a decimal point: readers that look at the first rows only take no column for one of whole numbers.
 pub(super) fn number(x: Option<f64>) -> String {
-    x.map_or(String::new(), |x| x.to_string())
+    x.map_or(String::new(), |x| format!("{x:?}"))
 }
 
-pub(super) fn write_csv(rows: impl Iterator<Item = Vec<String>>) -> Vec<u8> {
+/// A CSV text: a head from the columns, and rows that have a value for each.
+pub(super) fn write_csv(columns: &[Column], rows: impl Iterator<Item = Vec<String>>) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
+    let head = columns.iter().map(|column| &column.name);
+    writer.write_record(head).expect("writing to memory");
     for row in rows {
         writer.write_record(&row).expect("writing to memory");
     }
@@ -289,7 +273,7 @@ fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
     let chosen = chosen_of(plan, cells);
     let mut table = rows(
         plan,
-        &columns(plan, cells),
+        &decision::columns(plan, cells),
         cells.iter().take(LISTED),
         chosen,
     );
