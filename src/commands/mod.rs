@@ -52,7 +52,7 @@ pub const INTERRUPTED: u8 = 130;
 ///
 /// pollpace simulates a fleet of hosts that poll durable tasks, and tells the load, the completion latency and the abort latency of
 /// each choice. Without a subcommand it does its main job on an embedded fleet: a grid of floors and ceilings, the recommended
-/// pair, the trade-off curve.
+/// pair, figures, and a page for a design document, all in the folder output.
 #[derive(Parser)]
 #[command(
     version,

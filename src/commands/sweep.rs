@@ -183,8 +183,10 @@ pub fn main_job() -> anyhow::Result<u8> {
 
 const NEXT: &str = "
 What to try next
-  look at the curve                 output/trade-off.svg
+  look at all pairs                 output/report.html in a browser; output/trade-off.svg
+  paste it into a design document   output/decision.md
   run the fleet with one pair       pollpace run models/mixed-fleet.toml --set policy.envelope.floor=1s
+  find what lies between the pairs  pollpace optimise experiments/floor-and-ceiling.toml
   see one task, poll by poll        pollpace trace models/mixed-fleet.toml --tenant agents
   try floors and ceilings of yours  edit experiments/floor-and-ceiling.toml; pollpace sweep experiments/floor-and-ceiling.toml
   describe a fleet of yours         copy models/mixed-fleet.toml; pollpace check FILE shows it with all defaults
