@@ -121,24 +121,14 @@ struct Spread {
 
 impl Spread {
     fn of(a: &[Option<f64>], b: &[Option<f64>]) -> Self {
-        let pairs = a.iter().flatten().zip(b.iter().flatten());
-        let n = a.len() as f64;
-        let (sum_a, sum_b) = pairs
-            .clone()
-            .fold((0.0, 0.0), |(x, y), (a, b)| (x + a, y + b));
-        let mut spread = Spread {
-            n,
-            a: 0.0,
-            b: 0.0,
-            both: 0.0,
-        };
-        for (a, b) in pairs {
-            let (a, b) = (a - sum_a / n, b - sum_b / n);
-            spread.a += a * a;
-            spread.b += b * b;
-            spread.both += a * b;
+        let (a, b) = (deviations(a), deviations(b));
+        let sum = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum();
+        Spread {
+            n: a.len() as f64,
+            a: sum(&a, &a),
+            b: sum(&b, &b),
+            both: sum(&a, &b),
         }
-        spread
     }
 
     /// Half-width of Welch's interval for the difference of two independent means.
@@ -156,6 +146,15 @@ impl Spread {
         let scale = (self.a * self.b).sqrt();
         (scale > 0.0).then(|| (self.both / scale).clamp(-1.0, 1.0))
     }
+}
+
+/// Distances from the mean; all 0, and not almost, where all values are the same.
+fn deviations(values: &[Option<f64>]) -> Vec<f64> {
+    let values: Vec<f64> = values.iter().flatten().copied().collect();
+    let first = values.first().copied().unwrap_or(0.0);
+    let shifted: Vec<f64> = values.iter().map(|x| x - first).collect();
+    let mean = shifted.iter().sum::<f64>() / values.len() as f64;
+    shifted.iter().map(|x| x - mean).collect()
 }
 
 impl Difference {
