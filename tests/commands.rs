@@ -60,7 +60,10 @@ fn a_run_shows_a_table_and_keeps_its_files() {
     assert_eq!(
         names,
         [
+            "abort-latency.svg",
             "alerts.json",
+            "figures.json",
+            "hint-effect.svg",
             "over-time.svg",
             "replications.csv",
             "summary.csv",
@@ -145,12 +148,58 @@ fn the_same_bytes_on_any_number_of_threads() {
                 "summary.json",
                 "alerts.json",
                 "over-time.svg",
+                "hint-effect.svg",
+                "abort-latency.svg",
+                "figures.json",
             ]
             .map(read)
             .to_vec()
         })
         .collect();
     assert!(bytes[0] == bytes[1] && bytes[1] == bytes[2]);
+}
+
+#[test]
+fn plot_draws_the_same_figures_again() {
+    let (out, again) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = |folder: &tempfile::TempDir| folder.path().to_str().unwrap().to_string();
+    let made = run(&[
+        &["run", FLEET, "--quiet", "--png", "--out", &path(&out)],
+        &QUICK[..],
+    ]
+    .concat());
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let plotted = run(&["plot", &path(&out), "--png", "--out", &path(&again)]);
+    assert_eq!(plotted.status.code(), Some(0), "{}", text(&plotted.stderr));
+    assert!(text(&plotted.stderr).contains("hint-effect.png"));
+    for stem in ["over-time", "hint-effect", "abort-latency"] {
+        for kind in ["svg", "png"] {
+            let name = format!("{stem}.{kind}");
+            let read = |folder: &tempfile::TempDir| fs::read(folder.path().join(&name)).unwrap();
+            assert!(read(&out) == read(&again), "{name}");
+        }
+    }
+    // Written over themselves, they stay the same.
+    let before = fs::read(out.path().join("figures.json")).unwrap();
+    assert!(run(&["plot", &path(&out), "--quiet"]).status.success());
+    assert!(before == fs::read(out.path().join("figures.json")).unwrap());
+}
+
+#[test]
+fn plot_tells_what_it_cannot_draw() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().to_str().unwrap();
+    let plot = || {
+        let plotted = run(&["plot", folder]);
+        assert_eq!(plotted.status.code(), Some(2));
+        text(&plotted.stderr).to_string()
+    };
+    assert!(plot().contains("holds no figures"));
+    let file = out.path().join("figures.json");
+    fs::write(&file, "{\"version\": \"0.0.0\", \"figures\": []}").unwrap();
+    assert!(plot().contains("made by version 0.0.0"));
+    fs::write(&file, "{\"version\": ").unwrap();
+    assert!(plot().contains("is damaged"));
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn expect(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
 /// The tables and the figure of a folder of results.
 fn tables(folder: &Path) -> Vec<Vec<u8>> {
     let read = |name: &str| fs::read(folder.join(name)).unwrap();
-    ["cells.csv", "results.csv", "trade-off.svg"]
+    ["cells.csv", "results.csv", "trade-off.svg", "figures.json"]
         .map(read)
         .to_vec()
 }

@@ -1,13 +1,14 @@
 //! A fleet over time: one panel above the other, a curve per server class.
 
-use plotters::coord::Shift;
-use plotters::coord::combinators::IntoLogRange;
 use plotters::prelude::*;
+use serde::{Deserialize, Serialize};
 
+use super::axis::{Axis, Frame, short};
+use super::canvas::{Canvas, EDGE, GREY, Hold, Page, Px, TEXT, apart, cut, page, stroke};
 use super::{ChartError, PALETTE, WIDTH};
 
 /// What the figure shows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverTime {
     /// The heading.
     pub title: String,
@@ -20,7 +21,7 @@ pub struct OverTime {
 }
 
 /// One quantity over time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
     /// The quantity and its unit.
     pub label: String,
@@ -29,16 +30,20 @@ pub struct Panel {
 }
 
 /// One group of a panel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// The group.
     pub label: String,
     /// (s, value), ascending.
     pub points: Vec<(f64, f64)>,
+    /// (s, value) of the busiest 100 ms around each point, ascending; empty where the panel has none.
+    pub peaks: Vec<(f64, f64)>,
+    /// What the group can take; `None` where nothing limits it.
+    pub limit: Option<f64>,
 }
 
 /// A stretch of time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Band {
     /// Its start, s.
     pub from_s: f64,
@@ -46,11 +51,16 @@ pub struct Band {
     pub to_s: f64,
 }
 
-const HEAD: u32 = 34;
-const PANEL: u32 = 230;
-const FOOT: u32 = 22;
+const PANEL: i32 = 190;
+const ABOVE: i32 = 32;
+const AXIS: i32 = 40;
+const GAP: i32 = 16;
+const LEFT: i32 = EDGE + 64;
+const RIGHT: i32 = WIDTH as i32 - 118;
 /// Curves beyond so many would have no colour of their own.
 const MOST_CURVES: usize = PALETTE.len();
+/// A limit so many times above the data is told in words, not drawn.
+const FAR: f64 = 50.0;
 
 /// Draws the figure. Values below 1 stand on the axis: scales are logarithmic, so that a flood and a calm fleet can be read in one panel.
 ///
@@ -68,129 +78,132 @@ pub fn svg(figure: &OverTime) -> Result<String, ChartError> {
             "there are more than {MOST_CURVES} server classes"
         )));
     }
-    let height = HEAD + PANEL * figure.panels.len() as u32 + FOOT;
-    let mut text = String::new();
-    {
-        let root = SVGBackend::with_string(&mut text, (WIDTH, height)).into_drawing_area();
-        draw(&root, figure, end, height).map_err(ChartError::new)?;
-        root.present().map_err(ChartError::new)?;
-    }
-    Ok(text)
+    let words = [
+        (
+            curves().any(|c| !c.peaks.is_empty()),
+            "thin: the busiest 100 ms of each window",
+        ),
+        (
+            curves().any(|c| c.limit.is_some()),
+            "dashes: what the servers can take",
+        ),
+        (!figure.bands.is_empty(), "shaded: outages"),
+    ];
+    let told: Vec<&str> = words.iter().filter(|w| w.0).map(|w| w.1).collect();
+    let about = Page {
+        title: &figure.title,
+        notes: vec![told.join("; ")],
+        provenance: &figure.provenance,
+    };
+    let panels = figure.panels.len() as i32;
+    page(
+        &about,
+        (ABOVE + PANEL + GAP) * panels - GAP + AXIS,
+        |canvas, top| {
+            for (i, panel) in (0..).zip(&figure.panels) {
+                let y = top + ABOVE + (ABOVE + PANEL + GAP) * i;
+                draw_panel(canvas, panel, &figure.bands, end, y, i + 1 == panels)?;
+            }
+            Ok(())
+        },
+    )
 }
 
-type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-
-fn draw<'a>(
-    root: &DrawingArea<SVGBackend<'a>, Shift>,
-    figure: &OverTime,
-    end: f64,
-    height: u32,
-) -> Result<(), Failure<'a>> {
-    root.fill(&WHITE)?;
-    let (rest, foot) = root.split_vertically(height - FOOT);
-    let (head, rest) = rest.split_vertically(HEAD);
-    let small = ("sans-serif", 12).into_font();
-    foot.draw(&Text::new(
-        figure.provenance.clone(),
-        (12, 2),
-        small.color(&BLACK.mix(0.6)),
-    ))?;
-    let heading = ("sans-serif", 16).into_font().color(&BLACK);
-    head.draw(&Text::new(figure.title.clone(), (12, 8), heading))?;
-    let areas = rest.split_evenly((figure.panels.len(), 1));
-    for (i, (area, panel)) in areas.iter().zip(&figure.panels).enumerate() {
-        let place = (i == 0, i + 1 == figure.panels.len());
-        draw_panel(area, panel, &figure.bands, end, place)?;
-    }
-    Ok(())
-}
-
-fn draw_panel<'a>(
-    area: &DrawingArea<SVGBackend<'a>, Shift>,
+fn draw_panel(
+    canvas: &Canvas<'_>,
     panel: &Panel,
     bands: &[Band],
     end: f64,
-    (first, last): (bool, bool),
-) -> Result<(), Failure<'a>> {
-    let values = panel.curves.iter().flat_map(|c| &c.points).map(|p| p.1);
-    let top = values.fold(10.0, f64::max) * 1.6;
-    let mut chart = ChartBuilder::on(area)
-        .margin(4)
-        .margin_right(120)
-        .x_label_area_size(if last { 44 } else { 24 })
-        .y_label_area_size(64)
-        .build_cartesian_2d(0.0..end, (1.0..top).log_scale().with_key_points(tens(top)))?;
-    let mut mesh = chart.configure_mesh();
-    mesh.y_desc(panel.label.clone())
-        .x_label_formatter(&|v| crate::report::format::number(Some(*v)))
-        .y_label_formatter(&|v| match *v {
-            v if v <= 1.0 => "≤ 1".into(),
-            v => crate::report::format::number(Some(v)),
-        })
-        .label_style(("sans-serif", 12))
-        .axis_desc_style(("sans-serif", 13))
-        .light_line_style(WHITE)
-        .bold_line_style(BLACK.mix(0.12));
-    if last {
-        mesh.x_desc("time (s)");
-    }
-    mesh.draw()?;
-    let small = ("sans-serif", 12).into_font();
-    for (i, band) in bands.iter().enumerate() {
-        let (from, to) = (band.from_s.min(end), band.to_s.min(end));
-        let shade = BLACK.mix(0.10).filled();
-        chart.draw_series([Rectangle::new([(from, 1.0), (to, top)], shade)])?;
-        if i == 0 && first {
-            let label = Text::new(
-                "outage",
-                (to + end * 0.005, top / 1.3),
-                small.color(&BLACK.mix(0.7)),
-            );
-            chart.draw_series([label])?;
-        }
-    }
-    // Direct labels at the right end, apart from each other.
-    let mut ends: Vec<(usize, f64)> = panel
+    top: i32,
+    last: bool,
+) -> Result<(), ChartError> {
+    let values = panel
         .curves
         .iter()
-        .map(|c| c.points.last())
-        .enumerate()
-        .map(|(i, last)| (i, last.map_or(1.0, |p| p.1.max(1.0))))
-        .collect();
-    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let apart = top.powf(0.085);
-    let mut below = 0.0;
-    for (i, value) in ends {
-        let colour = PALETTE[i];
-        let curve = &panel.curves[i];
-        let points = curve.points.iter().map(|(x, y)| (*x, y.max(1.0)));
-        chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
-        let at = value.max(below);
-        below = at * apart;
-        let place = chart.backend_coord(&(end, at));
-        area_label(area, &curve.label, place, colour)?;
+        .flat_map(|c| c.points.iter().chain(&c.peaks))
+        .map(|p| p.1);
+    let most = values.fold(10.0, f64::max);
+    let known = panel.curves.iter().filter_map(|c| c.limit);
+    let highest = known.filter(|l| *l <= most * FAR).fold(most, f64::max);
+    let frame = Frame {
+        x: Axis::linear((0.0, end), (LEFT, RIGHT)),
+        y: Axis::log((1.0, highest * 1.4), (top + PANEL, top)),
+        x_label: if last { "time (s)" } else { "" },
+        y_label: "",
+        x_ticks: Vec::new(),
+        y_ticks: Vec::new(),
+    };
+    for band in bands {
+        let (from, to) = (frame.x.at(band.from_s), frame.x.at(band.to_s.min(end)));
+        canvas.rectangle(
+            [(from, top), (to, top + PANEL)],
+            RGBColor(225, 225, 225).filled(),
+        )?;
+    }
+    frame.draw(canvas)?;
+    canvas.text(
+        (EDGE + 8, top - 17),
+        &panel.label,
+        TEXT + 1,
+        BLACK,
+        Hold::Left,
+    )?;
+    let at = |p: &(f64, f64)| (frame.x.at(p.0), frame.y.at(p.1));
+    for (i, curve) in panel.curves.iter().enumerate() {
+        canvas.line(curve.peaks.iter().map(at), stroke(PALETTE[i].mix(0.55), 1))?;
+    }
+    for (i, curve) in panel.curves.iter().enumerate() {
+        canvas.line(curve.points.iter().map(at), stroke(PALETTE[i], 2))?;
+    }
+    let limits = limits(panel);
+    for (limit, colour) in limits.iter().filter(|l| frame.y.has(l.0)) {
+        let y = frame.y.at(*limit);
+        canvas.dashed(&[(LEFT, y), (RIGHT, y)], (6.0, 4.0), stroke(*colour, 1))?;
+    }
+    name_curves(canvas, panel, &limits, &frame, at)
+}
+
+/// The limits of a panel, one that several classes share once.
+fn limits(panel: &Panel) -> Vec<(f64, RGBColor)> {
+    let mut limits: Vec<(f64, RGBColor)> = Vec::new();
+    for (i, curve) in panel.curves.iter().enumerate() {
+        let Some(limit) = curve.limit else { continue };
+        match limits.iter_mut().find(|l| l.0 == limit) {
+            Some(same) => same.1 = GREY,
+            None => limits.push((limit, PALETTE[i])),
+        }
+    }
+    limits
+}
+
+/// Direct labels at the right: curves and their limits, apart from each other.
+fn name_curves(
+    canvas: &Canvas<'_>,
+    panel: &Panel,
+    limits: &[(f64, RGBColor)],
+    frame: &Frame<'_>,
+    at: impl Fn(&(f64, f64)) -> Px,
+) -> Result<(), ChartError> {
+    let (_, top, right, bottom) = frame.corners();
+    let mut names: Vec<(i32, String, RGBColor)> = Vec::new();
+    for (i, curve) in panel.curves.iter().enumerate() {
+        let y = curve.points.last().map_or(bottom, |p| at(p).1);
+        names.push((y, curve.label.clone(), PALETTE[i]));
+    }
+    for (limit, colour) in limits {
+        let above = if frame.y.has(*limit) { "" } else { " ↑" };
+        names.push((
+            frame.y.at(*limit),
+            format!("limit {}{above}", short(*limit)),
+            *colour,
+        ));
+    }
+    let wanted: Vec<i32> = names.iter().map(|n| n.0).collect();
+    for ((_, label, colour), y) in names.iter().zip(apart(&wanted, 15, (top + 4, bottom - 2))) {
+        let label = cut(label, WIDTH as i32 - right - 12, TEXT);
+        canvas.text((right + 8, y), &label, TEXT, *colour, Hold::Left)?;
     }
     Ok(())
-}
-
-/// A label at a place of the whole figure, beside the plot.
-fn area_label<'a>(
-    area: &DrawingArea<SVGBackend<'a>, Shift>,
-    label: &str,
-    place: (i32, i32),
-    colour: RGBColor,
-) -> Result<(), Failure<'a>> {
-    let base = area.get_base_pixel();
-    let at = (place.0 - base.0 + 6, place.1 - base.1 - 7);
-    let style = ("sans-serif", 13).into_font().color(&colour);
-    area.draw(&Text::new(label.to_string(), at, style))
-}
-
-/// The powers of ten up to `top`.
-fn tens(top: f64) -> Vec<f64> {
-    (0..=top.log10().floor() as i32)
-        .map(|e| 10f64.powi(e))
-        .collect()
 }
 
 #[cfg(test)]
@@ -198,7 +211,7 @@ mod tests {
     use super::*;
 
     fn figure(windows: u32) -> OverTime {
-        let points = (0..windows)
+        let points: Vec<(f64, f64)> = (0..windows)
             .map(|t| (f64::from(t), f64::from(t * t)))
             .collect();
         OverTime {
@@ -207,7 +220,9 @@ mod tests {
                 label: "rate (1/s)".into(),
                 curves: vec![Curve {
                     label: "store".into(),
+                    peaks: points.iter().map(|(t, v)| (*t, 3.0 * v)).collect(),
                     points,
+                    limit: Some(200.0),
                 }],
             }],
             bands: vec![Band {
@@ -219,10 +234,20 @@ mod tests {
     }
 
     #[test]
-    fn the_same_input_gives_the_same_bytes_and_outages_are_marked() {
+    fn the_same_input_gives_the_same_bytes_and_outages_and_limits_are_marked() {
         let text = svg(&figure(10)).unwrap();
         assert_eq!(text, svg(&figure(10)).unwrap());
-        assert!(text.contains("outage") && text.contains("calm &amp; flood"));
+        for words in ["outage", "calm &amp; flood", "limit 200", "busiest 100 ms"] {
+            assert!(text.contains(words), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_limit_far_above_is_told_and_does_not_flatten_the_curves() {
+        let mut far = figure(10);
+        far.panels[0].curves[0].limit = Some(1e9);
+        let text = svg(&far).unwrap();
+        assert!(text.contains("limit 1 G ↑"));
     }
 
     #[test]

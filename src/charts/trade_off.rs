@@ -1,13 +1,14 @@
 //! The trade-off: `tasks/get` rate against p99 completion latency, a line per ceiling, points by floor.
 
-use plotters::coord::Shift;
-use plotters::coord::combinators::IntoLogRange;
 use plotters::prelude::*;
+use serde::{Deserialize, Serialize};
 
+use super::axis::{Axis, Frame, extent, short};
+use super::canvas::{Canvas, EDGE, GREY, Hold, Page, Places, Px, TEXT, page, stroke};
 use super::{ChartError, PALETTE, WIDTH};
 
 /// What the figure shows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TradeOff {
     /// The heading.
     pub title: String,
@@ -15,12 +16,14 @@ pub struct TradeOff {
     pub lines: Vec<Line>,
     /// The latency that an objective allows, ms.
     pub latency_limit_ms: Option<f64>,
+    /// The rate that an objective allows, 1/s.
+    pub rate_limit_per_s: Option<f64>,
     /// The line at the foot.
     pub provenance: String,
 }
 
 /// The points of one ceiling.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// The ceiling.
     pub label: String,
@@ -29,7 +32,7 @@ pub struct Line {
 }
 
 /// One floor of a line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The floor.
     pub label: String,
@@ -55,173 +58,186 @@ impl TradeOff {
             None => "no point meets every objective".into(),
         }
     }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.lines.iter().flat_map(|l| &l.points)
+    }
 }
 
-const HEIGHT: u32 = 500;
+const HEIGHT: i32 = 400;
+const AXIS: i32 = 42;
+const LEFT: i32 = EDGE + 70;
+const RIGHT: i32 = WIDTH as i32 - 24;
+const SHADE: RGBColor = RGBColor(236, 246, 238);
 
 /// Draws the figure.
 ///
 /// # Errors
 /// [`ChartError`] where there is no point to draw, or the backend fails.
 pub fn svg(figure: &TradeOff) -> Result<String, ChartError> {
-    let points = || figure.lines.iter().flat_map(|l| &l.points);
-    let Some((x, y)) =
-        span(points().map(|p| p.latency_ms)).zip(span(points().map(|p| p.rate_per_s)))
-    else {
+    let span = |value: fn(&Point) -> (f64, f64, f64), limit: Option<f64>| {
+        let means = extent(figure.points().map(|p| value(p).1))?;
+        let ends = figure.points().flat_map(|p| [value(p).0, value(p).2]);
+        // Ends and limits far away from all means would leave them no room.
+        let near = |v: &f64| *v >= means.0 / 10.0 && *v <= means.1 * 10.0;
+        extent(ends.chain(limit).filter(near).chain([means.0, means.1]))
+    };
+    let x = span(|p| p.latency_ms, figure.latency_limit_ms);
+    let y = span(|p| p.rate_per_s, figure.rate_limit_per_s);
+    let Some((x, y)) = x.zip(y) else {
         return Err(ChartError(
             "there is no point with a defined latency".into(),
         ));
     };
-    let limit = figure.latency_limit_ms;
-    let x = (
-        x.0.min(limit.unwrap_or(x.0)) / 1.15,
-        x.1.max(limit.unwrap_or(x.1)) * 1.35,
-    );
-    let y = (y.0 / 1.25, y.1 * 1.25);
-    let mut text = String::new();
-    {
-        let root = SVGBackend::with_string(&mut text, (WIDTH, HEIGHT)).into_drawing_area();
-        draw(&root, figure, x, y).map_err(ChartError::new)?;
-        root.present().map_err(ChartError::new)?;
-    }
-    Ok(text)
-}
-
-/// Least and greatest end of the intervals.
-fn span(values: impl Iterator<Item = (f64, f64, f64)>) -> Option<(f64, f64)> {
-    values.fold(None, |span, (lo, _, hi)| {
-        let (least, greatest) = span.unwrap_or((f64::INFINITY, 0.0f64));
-        Some((least.min(lo.max(1e-9)), greatest.max(hi)))
+    let about = Page {
+        title: &figure.title,
+        notes: vec![figure.choice()],
+        provenance: &figure.provenance,
+    };
+    page(&about, HEIGHT + AXIS + 8, |canvas, top| {
+        let frame = Frame {
+            x: Axis::log((x.0 / 1.1, x.1 * 1.3), (LEFT, RIGHT)),
+            y: Axis::log((y.0 / 1.15, y.1 * 1.2), (top + HEIGHT, top + 6)),
+            x_label: "completion latency, p99 (ms)",
+            y_label: "tasks/get rate of the fleet (1/s)",
+            x_ticks: Vec::new(),
+            y_ticks: Vec::new(),
+        };
+        let mut places = Places::default();
+        shade(canvas, figure, &frame)?;
+        frame.draw(canvas)?;
+        limits(canvas, figure, &frame, &mut places)?;
+        for (i, line) in figure.lines.iter().enumerate() {
+            draw_line(canvas, line, &frame, PALETTE[i % PALETTE.len()])?;
+        }
+        for p in figure.points().filter(|p| p.chosen) {
+            canvas.circle(at(p, &frame), 9, stroke(BLACK, 2))?;
+        }
+        names(canvas, figure, &frame, &mut places)
     })
 }
 
-type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
+fn at(p: &Point, frame: &Frame<'_>) -> Px {
+    (frame.x.at(p.latency_ms.1), frame.y.at(p.rate_per_s.1))
+}
 
-fn draw<'a>(
-    root: &DrawingArea<SVGBackend<'a>, Shift>,
+/// The part that the objectives on the two axes leave.
+fn shade(canvas: &Canvas<'_>, figure: &TradeOff, frame: &Frame<'_>) -> Result<(), ChartError> {
+    if figure.latency_limit_ms.is_none() && figure.rate_limit_per_s.is_none() {
+        return Ok(());
+    }
+    let (left, top, right, bottom) = frame.corners();
+    let to = figure.latency_limit_ms.map_or(right, |l| frame.x.at(l));
+    let from = figure.rate_limit_per_s.map_or(top, |l| frame.y.at(l));
+    if to <= left || from >= bottom {
+        return Ok(());
+    }
+    canvas.rectangle([(left, from), (to, bottom)], SHADE.filled())
+}
+
+/// The lines of the objectives.
+fn limits(
+    canvas: &Canvas<'_>,
     figure: &TradeOff,
-    x: (f64, f64),
-    y: (f64, f64),
-) -> Result<(), Failure<'a>> {
-    root.fill(&WHITE)?;
-    let (plot, foot) = root.split_vertically(HEIGHT - 22);
-    let (head, plot) = plot.split_vertically(48);
-    let small = ("sans-serif", 12).into_font();
-    foot.draw(&Text::new(
-        figure.provenance.clone(),
-        (12, 2),
-        small.clone().color(&BLACK.mix(0.6)),
-    ))?;
-    let heading = ("sans-serif", 16).into_font().color(&BLACK);
-    head.draw(&Text::new(figure.title.clone(), (12, 8), heading))?;
-    let below = ("sans-serif", 13).into_font().color(&BLACK.mix(0.8));
-    head.draw(&Text::new(figure.choice(), (12, 30), below))?;
-    let mut chart = ChartBuilder::on(&plot)
-        .margin(4)
-        .margin_right(24)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d(
-            (x.0..x.1).log_scale().with_key_points(ticks(x)),
-            (y.0..y.1).log_scale().with_key_points(ticks(y)),
-        )?;
-    chart
-        .configure_mesh()
-        .x_desc("completion latency, p99 (ms)")
-        .y_desc("tasks/get rate of the fleet (1/s)")
-        .x_label_formatter(&|v| crate::report::format::number(Some(*v)))
-        .y_label_formatter(&|v| crate::report::format::number(Some(*v)))
-        .label_style(("sans-serif", 12))
-        .axis_desc_style(("sans-serif", 13))
-        .light_line_style(WHITE)
-        .bold_line_style(BLACK.mix(0.12))
-        .draw()?;
-    if let Some(limit) = figure.latency_limit_ms {
-        let grey = RGBColor(90, 90, 90);
-        chart.draw_series(DashedLineSeries::new(
-            [(limit, y.0), (limit, y.1)],
-            5,
-            4,
-            grey.stroke_width(1),
-        ))?;
-        let label = format!(
-            "objective: {} ms",
-            crate::report::format::number(Some(limit))
-        );
-        chart.draw_series([Text::new(
-            label,
-            (limit * 1.01, y.1 / 1.03),
-            small.clone().color(&grey),
-        )])?;
-    }
-    for (i, line) in figure.lines.iter().enumerate() {
-        let colour = PALETTE[i % PALETTE.len()];
-        let means = line.points.iter().map(|p| (p.latency_ms.1, p.rate_per_s.1));
-        chart.draw_series(LineSeries::new(means, colour.stroke_width(2)))?;
-        for p in &line.points {
-            let (at_x, at_y) = (p.latency_ms.1, p.rate_per_s.1);
-            chart.draw_series([
-                PathElement::new(
-                    [(p.latency_ms.0.max(x.0), at_y), (p.latency_ms.2, at_y)],
-                    colour.mix(0.5),
-                ),
-                PathElement::new(
-                    [(at_x, p.rate_per_s.0.max(y.0)), (at_x, p.rate_per_s.2)],
-                    colour.mix(0.5),
-                ),
-            ])?;
-            // Filled where the objectives are met.
-            let fill = if p.feasible {
-                colour.filled()
-            } else {
-                WHITE.filled()
-            };
-            chart.draw_series([Circle::new((at_x, at_y), 4, fill)])?;
-            chart.draw_series([Circle::new((at_x, at_y), 4, colour.stroke_width(2))])?;
-        }
-        // Direct labels: the ceiling beside the top of its line.
-        if let Some(top) = line.points.first() {
-            let label = format!(" {}", line.label);
-            let place = (top.latency_ms.1, top.rate_per_s.1 * 1.13);
-            chart.draw_series([Text::new(
-                label,
-                place,
-                ("sans-serif", 13).into_font().color(&colour),
-            )])?;
+    frame: &Frame<'_>,
+    places: &mut Places,
+) -> Result<(), ChartError> {
+    let (left, top, right, bottom) = frame.corners();
+    let style = stroke(GREY, 1);
+    if let Some(limit) = figure.latency_limit_ms.filter(|l| frame.x.has(*l)) {
+        let x = frame.x.at(limit);
+        canvas.dashed(&[(x, top), (x, bottom)], (5.0, 4.0), style)?;
+        places.take_rectangle([x - 2, top, x + 2, bottom]);
+        let words = format!("objective: {} ms", short(limit));
+        if let Some(place) = places.find((x, top + 8), &words, [left, top, right, bottom]) {
+            canvas.text(place, &words, TEXT, GREY, Hold::Left)?;
         }
     }
-    for p in figure
-        .lines
-        .iter()
-        .flat_map(|l| &l.points)
-        .filter(|p| p.chosen)
-    {
-        let at = (p.latency_ms.1, p.rate_per_s.1);
-        chart.draw_series([Circle::new(at, 9, BLACK.stroke_width(2))])?;
-    }
-    // The floors, once: beside the line that stands furthest to the right.
-    let rightmost = figure
-        .lines
-        .iter()
-        .filter(|l| !l.points.is_empty())
-        .max_by(|a, b| {
-            let latency = |l: &Line| l.points[0].latency_ms.1;
-            latency(a).total_cmp(&latency(b))
-        });
-    for p in rightmost.iter().flat_map(|l| &l.points) {
-        let at = (p.latency_ms.2 * 1.02, p.rate_per_s.1 * 1.03);
-        let label = format!("floor {}", p.label);
-        chart.draw_series([Text::new(label, at, small.clone().color(&BLACK.mix(0.7)))])?;
+    if let Some(limit) = figure.rate_limit_per_s.filter(|l| frame.y.has(*l)) {
+        let y = frame.y.at(limit);
+        canvas.dashed(&[(left, y), (right, y)], (5.0, 4.0), style)?;
+        places.take_rectangle([left, y - 2, right, y + 2]);
+        let words = format!("objective: {} /s", short(limit));
+        if let Some(place) = places.find((right - 70, y), &words, [left, top, right, bottom]) {
+            canvas.text(place, &words, TEXT, GREY, Hold::Left)?;
+        }
     }
     Ok(())
 }
 
-/// 1, 2 and 5 times the powers of ten inside a range.
-fn ticks(range: (f64, f64)) -> Vec<f64> {
-    let first = range.0.log10().floor() as i32;
-    let last = range.1.log10().ceil() as i32;
-    let all = (first..=last).flat_map(|e| [1.0, 2.0, 3.0, 5.0].map(|m| m * 10f64.powi(e)));
-    all.filter(|v| (range.0..=range.1).contains(v)).collect()
+fn draw_line(
+    canvas: &Canvas<'_>,
+    line: &Line,
+    frame: &Frame<'_>,
+    colour: RGBColor,
+) -> Result<(), ChartError> {
+    canvas.line(line.points.iter().map(|p| at(p, frame)), stroke(colour, 2))?;
+    for p in &line.points {
+        let (x, y) = at(p, frame);
+        let thin = stroke(colour.mix(0.5), 1);
+        canvas.line(
+            [
+                (frame.x.at(p.latency_ms.0), y),
+                (frame.x.at(p.latency_ms.2), y),
+            ],
+            thin,
+        )?;
+        canvas.line(
+            [
+                (x, frame.y.at(p.rate_per_s.0)),
+                (x, frame.y.at(p.rate_per_s.2)),
+            ],
+            thin,
+        )?;
+        // Filled where the objectives are met.
+        let fill = if p.feasible { colour } else { WHITE };
+        canvas.circle((x, y), 4, fill.filled())?;
+        canvas.circle((x, y), 4, stroke(colour, 2))?;
+    }
+    Ok(())
+}
+
+/// The ceilings beside the tops of their lines; the floors once, beside the line that reaches furthest to the right.
+fn names(
+    canvas: &Canvas<'_>,
+    figure: &TradeOff,
+    frame: &Frame<'_>,
+    places: &mut Places,
+) -> Result<(), ChartError> {
+    let (left, top, right, bottom) = frame.corners();
+    let within = [left + 2, top - 4, right + 20, bottom - 2];
+    for line in &figure.lines {
+        let points: Vec<Px> = line.points.iter().map(|p| at(p, frame)).collect();
+        places.take_line(&points);
+        points.iter().for_each(|p| places.take(*p, 5));
+    }
+    for (i, line) in figure.lines.iter().enumerate() {
+        let Some(top) = line.points.first().map(|p| at(p, frame)) else {
+            continue;
+        };
+        // Where there is no room for the whole name, its value.
+        let value = line.label.rsplit(' ').next().unwrap_or_default();
+        let found = [line.label.as_str(), value]
+            .into_iter()
+            .find_map(|words| Some((words, places.find(top, words, within)?)));
+        if let Some((words, place)) = found {
+            let colour = PALETTE[i % PALETTE.len()];
+            canvas.text(place, words, TEXT, colour, Hold::Left)?;
+        }
+    }
+    let furthest = |l: &Line| l.points.iter().map(|p| at(p, frame).0).max();
+    let rightmost = figure
+        .lines
+        .iter()
+        .max_by_key(|l| (furthest(l), l.points.len()));
+    for p in rightmost.iter().flat_map(|l| &l.points) {
+        let words = format!("floor {}", p.label);
+        let end = (frame.x.at(p.latency_ms.2), at(p, frame).1);
+        if let Some(place) = places.find(end, &words, within) {
+            canvas.text(place, &words, TEXT, GREY, Hold::Left)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -243,6 +259,7 @@ mod tests {
                 points: [100.0, 250.0, 900.0].map(point).to_vec(),
             }],
             latency_limit_ms: Some(1000.0),
+            rate_limit_per_s: Some(600.0),
             provenance: "here".into(),
         }
     }
@@ -263,5 +280,19 @@ mod tests {
             })
             .is_err()
         );
+    }
+
+    #[test]
+    fn odd_values_are_drawn() {
+        let mut odd = figure();
+        odd.lines[0].points[0].latency_ms = (-1.0, 0.0, 1e300);
+        odd.lines[0].points[1].rate_per_s = (0.0, 0.0, 0.0);
+        let mut one = figure();
+        one.lines[0].points.truncate(1);
+        one.latency_limit_ms = Some(1e-300);
+        for figure in [odd, one] {
+            let text = svg(&figure).unwrap();
+            assert!(!text.contains("NaN") && !text.contains("inf"));
+        }
     }
 }

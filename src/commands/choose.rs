@@ -32,6 +32,9 @@ pub struct ChooseArgs {
     /// Threads to use; all cores where left out (the results are the same)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Write figures as PNG, too
+    #[arg(long)]
+    png: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
@@ -72,6 +75,7 @@ pub fn run(args: &ChooseArgs) -> anyhow::Result<u8> {
         commands: commands(args, &kept.name),
         store: &store,
         out: args.out.as_ref().unwrap_or(&args.folder),
+        png: args.png,
     };
     let told = if args.quiet {
         Told::Nothing

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use pollpace::charts::Figure;
 use pollpace::disk::write_whole;
 use pollpace::experiment::compare::{Difference, compare};
 use pollpace::experiment::{self, Results};
-use pollpace::report::Provenance;
 use pollpace::report::compare::{self as report, METRICS, Sides};
+use pollpace::report::{Provenance, figures};
 use pollpace::scenario::{self, Loaded, Scenario, checks};
 
 use super::objective::{group, metric};
@@ -41,9 +42,12 @@ pub struct CompareArgs {
     /// Show this group: fleet, tenant.NAME or server.NAME; the fleet, and the groups of the objectives, where left out
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Write differences.csv (all metrics and groups) into this folder
+    /// Write differences.csv (all metrics and groups) and a figure of what is shown into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write the figure as PNG, too
+    #[arg(long, requires = "out")]
+    png: bool,
     /// Threads to use; all cores where left out (the results are the same)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -147,8 +151,12 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         let table = report::csv(&differences, &sides);
         write_whole(&folder.join("differences.csv"), &table)
             .context("the differences could not be kept")?;
+        let figure = Figure::Differences(report::figure(&shown, &sides));
+        let drawn =
+            figures::write(folder, &[figure], args.png).context("the figure could not be kept")?;
         if !args.quiet {
-            tell!("wrote differences.csv in {}", folder.display());
+            let names = drawn.join(", ");
+            tell!("wrote differences.csv, {names} in {}", folder.display());
         }
     }
     if !args.quiet {

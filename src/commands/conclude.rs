@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use pollpace::charts::trade_off;
+use pollpace::charts::Figure;
 use pollpace::disk::write_whole;
 use pollpace::experiment::cost::Cost;
 use pollpace::experiment::decision::{Decision, decide};
@@ -12,7 +12,7 @@ use pollpace::experiment::plan::Plan;
 use pollpace::experiment::store::Store;
 use pollpace::experiment::sweep::{CellResult, Watch};
 use pollpace::report::decision::{Page, Picture};
-use pollpace::report::{Provenance, advice, page, sweep as report};
+use pollpace::report::{Provenance, advice, figures, page, sweep as report};
 use pollpace::scenario::written::Objective;
 
 use super::{DONE, INTERRUPTED, NOT_MET, print};
@@ -30,6 +30,8 @@ pub struct Conclusion<'a> {
     pub store: &'a Store,
     /// Where files are written.
     pub out: &'a Path,
+    /// Are figures written as PNG, too?
+    pub png: bool,
 }
 
 /// What is printed.
@@ -109,19 +111,18 @@ impl Conclusion<'_> {
                 report::results_csv(plan, cells, provenance),
             ),
         ];
-        let mut pictures = Vec::new();
-        if let Some(grid) = report::Grid::of(plan)
-            && let Ok(svg) = trade_off::svg(&report::figure(plan, &grid, cells, provenance))
-        {
-            files.push(("trade-off.svg".into(), svg.clone().into_bytes()));
-            pictures.push(Picture {
-                file: "trade-off.svg".into(),
-                caption: "Load against freshness".into(),
-                svg,
-            });
-        }
+        let chosen = match decision {
+            Some(decision) => decision.chosen.as_ref().map(|c| c.cell.number),
+            None => None,
+        };
+        let figures = figures::of_sweep(plan, cells, self.objectives, chosen, provenance);
+        let picture = |(figure, svg): (&Figure, String)| Picture {
+            file: format!("{}.svg", figure.name()),
+            caption: figure.caption().into(),
+            svg,
+        };
+        let pictures: Vec<Picture> = figures::drawn(&figures).into_iter().map(picture).collect();
         if let Some(decision) = decision {
-            let chosen = decision.chosen.as_ref().map(|c| c.cell.number);
             let commands = self.commands.clone();
             let text = Page::new(plan, cells, decision, pictures, commands, provenance);
             let html = page::html(&text, plan, cells, chosen)?;
@@ -131,6 +132,8 @@ impl Conclusion<'_> {
         for (name, contents) in &files {
             write_whole(&self.out.join(name), contents)?;
         }
-        Ok(files.into_iter().map(|(name, _)| name).collect())
+        let mut names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
+        names.extend(figures::write(self.out, &figures, self.png)?);
+        Ok(names)
     }
 }

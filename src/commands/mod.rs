@@ -16,6 +16,7 @@ mod experiment;
 mod gate;
 mod objective;
 mod optimise;
+mod plot;
 mod run;
 mod sweep;
 mod trace;
@@ -83,6 +84,8 @@ enum Command {
     Gate(gate::GateArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
+    /// Draw the figures of a folder again from their data
+    Plot(plot::PlotArgs),
     /// Print the schema of a kind of file
     Schema {
         /// Of which files
@@ -159,6 +162,7 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Gate(args)) => gate::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
+        Some(Command::Plot(args)) => plot::run(&args),
         Some(Command::Schema { of }) => schema(of),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

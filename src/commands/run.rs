@@ -13,9 +13,12 @@ use super::{DONE, INTERRUPTED, NOT_MET, ScenarioArgs, pool, print, progress, sto
 pub struct RunArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Write summary.csv, replications.csv, timeseries.csv, summary.json, alerts.json and over-time.svg into this folder
+    /// Write summary.csv, replications.csv, timeseries.csv, summary.json, alerts.json and figures into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write figures as PNG, too
+    #[arg(long, requires = "out")]
+    png: bool,
     /// Override the number of replications
     #[arg(long)]
     replications: Option<u32>,
@@ -64,7 +67,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(folder) = &args.out
         && !results.replications.is_empty()
     {
-        let names = files::write_run(folder, &results, &scenario, &provenance)
+        let names = files::write_run(folder, &results, &scenario, &provenance, args.png)
             .context("the results could not be kept")?;
         if !args.quiet {
             tell!("wrote {} in {}", names.join(", "), folder.display());

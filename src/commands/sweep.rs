@@ -35,6 +35,9 @@ pub struct SweepArgs {
     /// Threads to use; all cores where left out (the results are the same)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Write figures as PNG, too
+    #[arg(long)]
+    png: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
@@ -48,6 +51,9 @@ pub struct MergeArgs {
     /// Put everything together in this folder
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Write figures as PNG, too
+    #[arg(long)]
+    png: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
@@ -148,15 +154,12 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         return list(&plan, shard, &Store::new(&args.out));
     }
     let kept = Kept::new(&file.name, &file.text, &file.load(&[])?, &plan);
-    sweep(
-        &plan,
-        &kept,
-        shard,
-        &stop,
-        &args.out,
-        args.threads,
-        args.quiet,
-    )
+    let wishes = Wishes {
+        threads: args.threads,
+        png: args.png,
+        quiet: args.quiet,
+    };
+    sweep(&plan, &kept, shard, &stop, &args.out, wishes)
 }
 
 const EMBEDDED_EXPERIMENT: &str = include_str!("../../experiments/floor-and-ceiling.toml");
@@ -174,7 +177,7 @@ pub fn main_job() -> anyhow::Result<u8> {
     let plan = Plan::new(name, experiment, load)?;
     let kept = Kept::new("floor-and-ceiling.toml", EMBEDDED_EXPERIMENT, &bare, &plan);
     let (stop, out) = (stop_on_interrupt()?, Path::new("output"));
-    let code = sweep(&plan, &kept, Shard::WHOLE, &stop, out, None, false)?;
+    let code = sweep(&plan, &kept, Shard::WHOLE, &stop, out, Wishes::default())?;
     if code != INTERRUPTED {
         print(NEXT.as_bytes())?;
     }
@@ -226,7 +229,7 @@ pub fn merge(args: &MergeArgs) -> anyhow::Result<u8> {
     let stop = stop_on_interrupt()?;
     let bar = Bar(progress(0, "replications", args.quiet));
     let cells = plan.results(&store);
-    let conclusion = conclusion(&plan, &kept, cells, &store, &args.out);
+    let conclusion = conclusion(&plan, &kept, cells, &store, &args.out, args.png);
     conclusion.conclude(&stop, &bar, told(args.quiet))
 }
 
@@ -237,6 +240,7 @@ fn conclusion<'a>(
     cells: Vec<CellResult>,
     store: &'a Store,
     out: &'a Path,
+    png: bool,
 ) -> Conclusion<'a> {
     Conclusion {
         plan,
@@ -247,6 +251,7 @@ fn conclusion<'a>(
         commands: vec![format!("pollpace sweep {}", kept.name)],
         store,
         out,
+        png,
     }
 }
 
@@ -322,14 +327,25 @@ impl Watch for Bar {
     }
 }
 
+/// How a sweep is run and what is wanted of it.
+#[derive(Clone, Copy, Default)]
+struct Wishes {
+    threads: Option<u16>,
+    png: bool,
+    quiet: bool,
+}
+
 fn sweep(
     plan: &Plan,
     kept: &Kept,
     shard: Shard,
     stop: &AtomicBool,
     out: &Path,
-    threads: Option<u16>,
-    quiet: bool,
+    Wishes {
+        threads,
+        png,
+        quiet,
+    }: Wishes,
 ) -> anyhow::Result<u8> {
     if out.join(Kept::FILE).exists() && Kept::read(out).ok().as_ref() != Some(kept) && !quiet {
         tell!(
@@ -361,6 +377,6 @@ fn sweep(
         }
         return Ok(DONE);
     }
-    let conclusion = conclusion(plan, kept, cells, &store, out);
+    let conclusion = conclusion(plan, kept, cells, &store, out, png);
     pool.install(|| conclusion.conclude(stop, &bar, told(quiet)))
 }

@@ -6,11 +6,10 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Provenance;
 use super::columns::{Column, row};
 use super::series::{self, Series};
+use super::{Provenance, figures};
 use crate::catalogue;
-use crate::charts::over_time;
 use crate::disk::write_whole;
 use crate::experiment::{Estimate, Results, Verdict, fingerprint};
 use crate::scenario::Scenario;
@@ -245,7 +244,8 @@ pub(super) fn pretty(value: &Value) -> Vec<u8> {
     text
 }
 
-/// Writes all result files of a run into `folder` and gives their names.
+/// Writes all result files of a run into `folder`, figures as SVG and with `png` as PNG too, and gives their names. A run of one window, or of more server
+/// classes than colours, has no figure over time.
 ///
 /// # Errors
 /// The first file that could not be written; those before it are whole.
@@ -254,9 +254,10 @@ pub fn write_run(
     results: &Results,
     scenario: &Scenario,
     provenance: &Provenance,
-) -> io::Result<Vec<&'static str>> {
+    png: bool,
+) -> io::Result<Vec<String>> {
     let series = series::all(results, scenario);
-    let mut files: Vec<(&'static str, Vec<u8>)> = vec![
+    let files: [(&str, Vec<u8>); 5] = [
         ("summary.csv", summary_csv(results, scenario, provenance)),
         ("replications.csv", replications_csv(results, provenance)),
         (
@@ -266,13 +267,11 @@ pub fn write_run(
         ("summary.json", summary_json(results, scenario, provenance)),
         ("alerts.json", alerts_json(results, provenance)),
     ];
-    // A run of one window, or of more server classes than colours, has no figure.
-    let figure = series::figure(&series, scenario, provenance);
-    if let Ok(svg) = over_time::svg(&figure) {
-        files.push(("over-time.svg", svg.into_bytes()));
-    }
     for (name, contents) in &files {
         write_whole(&folder.join(name), contents)?;
     }
-    Ok(files.iter().map(|(name, _)| *name).collect())
+    let figures = figures::of_run(results, &series, scenario, provenance);
+    let mut names: Vec<String> = files.iter().map(|(name, _)| (*name).into()).collect();
+    names.extend(figures::write(folder, &figures, png)?);
+    Ok(names)
 }

@@ -21,7 +21,7 @@ pub fn estimate(e: &Estimate) -> String {
 }
 
 /// Two significant digits are enough for an uncertainty.
-fn half_width(x: f64) -> String {
+pub fn half_width(x: f64) -> String {
     if x >= 100.0 {
         return significant(x.round());
     }

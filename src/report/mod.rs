@@ -6,6 +6,7 @@ pub mod advice;
 pub mod columns;
 pub mod compare;
 pub mod decision;
+pub mod figures;
 pub mod files;
 pub mod fleet;
 pub mod format;

@@ -1,18 +1,17 @@
-//! A sweep: tables, CSV, figure, recommendation.
+//! A sweep: tables and CSV.
 
 use super::columns::{self, Column};
 use super::decision;
+pub use super::figures::Grid;
 use super::table::{align_numbers, label, plain_table};
 use super::{Provenance, format};
 use crate::catalogue;
-use crate::charts::trade_off::{Line, Point, TradeOff};
 use crate::experiment::Estimate;
 use crate::experiment::choose::choose;
 use crate::experiment::cost::LOAD;
 use crate::experiment::plan::{Cell, Plan};
 use crate::experiment::store::Seen;
 use crate::experiment::sweep::CellResult;
-use crate::scenario::units::Duration;
 
 /// The metric on the latency axis.
 const LATENCY: &str = "completion_latency_p99_ms";
@@ -106,108 +105,6 @@ pub(super) fn write_csv(columns: &[Column], rows: impl Iterator<Item = Vec<Strin
         writer.write_record(&row).expect("writing to memory");
     }
     writer.into_inner().expect("writing to memory")
-}
-
-/// The floors and ceilings of a plan whose cells are pairs of them, ascending.
-#[derive(Clone, Debug)]
-pub struct Grid {
-    /// The path of the policy in the scenario, such as `policy.envelope`.
-    pub policy: String,
-    /// The floors.
-    pub floors: Vec<Duration>,
-    /// The ceilings.
-    pub ceilings: Vec<Duration>,
-}
-
-impl Grid {
-    /// The grid of a plan; `None` where something else is varied.
-    pub fn of(plan: &Plan) -> Option<Self> {
-        let axes = &plan.experiment.axis;
-        let path = |name: &str| {
-            let axis = axes.iter().find(|a| a.name == name)?;
-            axis.path
-                .as_ref()?
-                .strip_suffix(&format!(".{name}"))
-                .map(String::from)
-        };
-        let policy = path("floor").filter(|p| Some(p) == path("ceiling").as_ref())?;
-        if axes.len() != 2 || !plan.experiment.variant.is_empty() {
-            return None;
-        }
-        let values = |at: usize| -> Option<Vec<Duration>> {
-            let all = plan
-                .cells
-                .iter()
-                .map(|c| Duration::parse(&c.parameters[at].1).ok());
-            let mut all: Vec<Duration> = all.collect::<Option<_>>()?;
-            all.sort();
-            all.dedup();
-            Some(all)
-        };
-        let floor_first = axes[0].name == "floor";
-        Some(Grid {
-            policy,
-            floors: values(usize::from(!floor_first))?,
-            ceilings: values(usize::from(floor_first))?,
-        })
-    }
-
-    /// The floor and the ceiling of a cell.
-    pub fn bounds(cell: &Cell) -> Option<(Duration, Duration)> {
-        let value = |name: &str| {
-            let (_, value) = cell.parameters.iter().find(|(n, _)| n == name)?;
-            Duration::parse(value).ok()
-        };
-        Some((value("floor")?, value("ceiling")?))
-    }
-
-    fn cell<'c>(
-        &self,
-        plan: &Plan,
-        cells: &'c [CellResult],
-        at: (Duration, Duration),
-    ) -> Option<&'c CellResult> {
-        cells
-            .iter()
-            .find(|c| Grid::bounds(&plan.cells[c.number]) == Some(at))
-    }
-}
-
-/// The trade-off figure of a plan over floors and ceilings.
-pub fn figure(plan: &Plan, grid: &Grid, cells: &[CellResult], provenance: &Provenance) -> TradeOff {
-    let chosen = chosen_of(plan, cells);
-    let interval = |e: Estimate| {
-        e.mean
-            .map(|mean| (e.lo.unwrap_or(mean), mean, e.hi.unwrap_or(mean)))
-    };
-    let line = |ceiling: &Duration| Line {
-        label: format!("ceiling {ceiling}"),
-        points: grid
-            .floors
-            .iter()
-            .filter_map(|floor| {
-                let cell = grid.cell(plan, cells, (*floor, *ceiling))?;
-                Some(Point {
-                    label: floor.to_string(),
-                    latency_ms: interval(cell.estimate(LATENCY))?,
-                    rate_per_s: interval(cell.estimate(LOAD))?,
-                    feasible: cell.feasible(),
-                    chosen: chosen == Some(cell.number),
-                })
-            })
-            .collect(),
-    };
-    let objective = plan.base.objective.iter();
-    let limit = objective
-        .clone()
-        .find(|o| o.metric == LATENCY && o.over == "fleet");
-    TradeOff {
-        title: "Load against freshness: one point per floor, filled where the objectives are met"
-            .into(),
-        lines: grid.ceilings.iter().map(line).collect(),
-        latency_limit_ms: limit.and_then(|o| o.max),
-        provenance: provenance.line(),
-    }
 }
 
 /// How a cell fares: the choice, feasible, or the objectives that it misses; with a space behind it.

@@ -20,6 +20,7 @@
 //! **What it does not do.** It does not draw random numbers, does not know about policies,
 //! scenarios or traces, and does not check that the conditions of a formula are met: each is stated
 //! with its function and is the caller's to keep. A second moment is not checked against its mean.
+//! The one exception is [`fleet`], which reads the conditions off a scenario.
 //!
 //! | oracle | quantity | functions |
 //! | --- | --- | --- |
@@ -52,6 +53,7 @@ mod budget;
 mod bursts;
 mod coherence;
 mod fixed_interval;
+pub mod fleet;
 mod hints;
 mod inspection;
 mod optimum;
