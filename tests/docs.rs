@@ -12,6 +12,14 @@ fn metrics_page() -> String {
     for (name, doc) in catalogue::SCALARS {
         let _ = writeln!(page, "| `{name}` | {doc} |");
     }
+    page.push_str("\n## Worst hints\n\nWhat the fleet would do on the day that every server suggests the same. They take runs of their own, and are defined only where an objective, the cost or `show` asks for them, and at a recommended cell.\n\n| metric | with every hint | what it is then |\n| --- | --- | --- |\n");
+    for worst in catalogue::WORST_HINTS {
+        let hints = match worst.extreme {
+            catalogue::Extreme::Zero => "0",
+            catalogue::Extreme::Huge => "2^31 - 1 ms",
+        };
+        let _ = writeln!(page, "| `{}` | {hints} | `{}` |", worst.name, worst.of);
+    }
     let _ = writeln!(
         page,
         "\n## Distributions\n\nEach has {}: `completion_latency_p99_ms`, `completion_latency_count`.\n\n| stem | unit | what it is |\n| --- | --- | --- |",

@@ -14,7 +14,7 @@ use pollpace::scenario::checks;
 use super::conclude::{Conclusion, Told};
 use super::objective::objective;
 use super::sweep::{Bar, Kept};
-use super::{Wrong, pool, progress, stop_on_interrupt};
+use super::{Wrong, pool, progress, quoted, stop_on_interrupt};
 
 #[derive(Args)]
 pub struct ChooseArgs {
@@ -60,7 +60,7 @@ pub fn run(args: &ChooseArgs) -> anyhow::Result<u8> {
     let store = Store::new(&args.folder);
     whole(&plan.results(&store))?;
     // Questions about the worst hints need runs that the sweep may not have made.
-    plan.worst_hints = worst_hint::asked(&objectives) || plan.cost.asks_for_worst_hints();
+    plan.worst_hints |= worst_hint::asked(&objectives) || plan.cost.asks_for_worst_hints();
     let stop = stop_on_interrupt()?;
     let bar = Bar(progress(0, "replications", args.quiet));
     let pool = pool(args.threads)?;
@@ -71,7 +71,7 @@ pub fn run(args: &ChooseArgs) -> anyhow::Result<u8> {
         cells,
         objectives: &objectives,
         cost: &plan.cost,
-        provenance: Provenance::new(&kept.name, &args.objectives, &plan.base),
+        provenance: Provenance::new(&kept.name, &asked(args), &plan.base),
         commands: commands(args, &kept.name),
         store: &store,
         out: args.out.as_ref().unwrap_or(&args.folder),
@@ -97,15 +97,22 @@ fn whole(cells: &[pollpace::experiment::sweep::CellResult]) -> Result<(), Wrong>
     )))
 }
 
+/// What was asked instead of what the experiment says.
+fn asked(args: &ChooseArgs) -> Vec<String> {
+    let least = args.least.iter().map(|least| format!("least {least}"));
+    args.objectives.iter().cloned().chain(least).collect()
+}
+
 /// What makes the choice again.
 fn commands(args: &ChooseArgs, experiment: &str) -> Vec<String> {
-    let folder = args.folder.display();
+    let folder = quoted(&args.folder.display().to_string());
+    let experiment = quoted(experiment);
     let mut choose = format!("pollpace choose {folder}");
     for objective in &args.objectives {
-        choose.push_str(&format!(" --objective '{objective}'"));
+        choose.push_str(&format!(" --objective {}", quoted(objective)));
     }
     if let Some(least) = &args.least {
-        choose.push_str(&format!(" --least '{least}'"));
+        choose.push_str(&format!(" --least {}", quoted(least)));
     }
     vec![
         format!("pollpace sweep {experiment} --out {folder}"),

@@ -53,6 +53,8 @@ impl Conclusion<'_> {
         watch: &impl Watch,
         told: Told,
     ) -> anyhow::Result<u8> {
+        // What is finished is kept before more is run for the decision.
+        let kept = self.write_tables();
         let decision = self.decide(stop, watch)?;
         if stop.load(Ordering::Relaxed) {
             tell!(
@@ -60,7 +62,7 @@ impl Conclusion<'_> {
             );
             return Ok(INTERRUPTED);
         }
-        let written = self.write(decision.as_ref());
+        let written = kept.and_then(|_| self.write(decision.as_ref()));
         let (plan, cells) = (self.plan, &self.cells);
         let text = match (told, &decision) {
             (Told::Nothing, _) => String::new(),
@@ -98,19 +100,24 @@ impl Conclusion<'_> {
         Ok(Some(decision))
     }
 
+    /// Writes `cells.csv` and `results.csv`, and gives their names.
+    fn write_tables(&self) -> anyhow::Result<Vec<String>> {
+        let (plan, cells, provenance) = (self.plan, &self.cells, &self.provenance);
+        let tables = [
+            ("cells.csv", report::cells_csv(plan, cells, provenance)),
+            ("results.csv", report::results_csv(plan, cells, provenance)),
+        ];
+        for (name, contents) in &tables {
+            write_whole(&self.out.join(name), contents)?;
+        }
+        Ok(tables.map(|(name, _)| name.to_string()).to_vec())
+    }
+
     /// Writes the files and gives their names.
     fn write(&self, decision: Option<&Decision>) -> anyhow::Result<Vec<String>> {
         let (plan, cells, provenance) = (self.plan, &self.cells, &self.provenance);
-        let mut files: Vec<(String, Vec<u8>)> = vec![
-            (
-                "cells.csv".into(),
-                report::cells_csv(plan, cells, provenance),
-            ),
-            (
-                "results.csv".into(),
-                report::results_csv(plan, cells, provenance),
-            ),
-        ];
+        let mut names = self.write_tables()?;
+        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         let chosen = match decision {
             Some(decision) => decision.chosen.as_ref().map(|c| c.cell.number),
             None => None,
@@ -132,7 +139,7 @@ impl Conclusion<'_> {
         for (name, contents) in &files {
             write_whole(&self.out.join(name), contents)?;
         }
-        let mut names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
+        names.extend(files.into_iter().map(|(name, _)| name));
         names.extend(figures::write(self.out, &figures, self.png)?);
         Ok(names)
     }

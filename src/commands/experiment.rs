@@ -40,6 +40,11 @@ impl ExperimentFile {
         scenario::load(&self.scenario, overrides).map(|loaded| loaded.scenario)
     }
 
+    /// Its scenario in one text.
+    pub fn in_one_text(&self) -> Result<String, LoadError> {
+        scenario::in_one_text(&self.scenario)
+    }
+
     /// Its plan; warnings about the scenario are printed unless it is `quiet`.
     pub fn plan(&self, quiet: bool) -> Result<Plan, LoadError> {
         let experiment = scenario::read(&self.shown, &self.text)?;

@@ -198,7 +198,8 @@ impl std::fmt::Display for Wrong {
 
 /// Wrong input is told from failures of the program.
 fn code_of(error: &anyhow::Error) -> u8 {
-    if let Some(RunError::Interrupted) = error.downcast_ref() {
+    let mut causes = error.chain();
+    if causes.any(|cause| matches!(cause.downcast_ref(), Some(RunError::Interrupted))) {
         return INTERRUPTED;
     }
     let wrong_input = error.chain().any(|cause| {
@@ -258,6 +259,15 @@ fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     })
     .context("cannot listen for Ctrl-C")?;
     Ok(stop)
+}
+
+/// A word of a shell's command.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 /// A progress bar over `total` units, shown on a terminal after a second.

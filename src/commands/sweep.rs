@@ -12,12 +12,13 @@ use pollpace::experiment::plan::{Experiment, Plan};
 use pollpace::experiment::store::{Store, VERSION};
 use pollpace::experiment::sweep::{CellResult, Shard, Watch};
 use pollpace::report::Provenance;
-use pollpace::scenario::{self, Scenario};
+use pollpace::scenario;
+use pollpace::scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::conclude::{Conclusion, Told};
 use super::experiment::ExperimentFile;
-use super::{DONE, INTERRUPTED, Wrong, pool, print, progress, stop_on_interrupt};
+use super::{DONE, INTERRUPTED, Wrong, pool, print, progress, quoted, stop_on_interrupt};
 
 #[derive(Args)]
 pub struct SweepArgs {
@@ -66,26 +67,35 @@ pub struct Kept {
     /// The experiment's file name.
     pub name: String,
     experiment: String,
+    /// The scenario in one text.
     scenario: String,
-    /// The keys of the cells: the scenario above has lost which policy extends which.
+    /// Is it the main job, which needs no file?
+    #[serde(default)]
+    embedded: bool,
+    /// Where the observation starts, if a pilot found it.
+    warm_up: Option<String>,
+    /// The keys of the cells, by which a changed file is known.
     cells: Vec<String>,
 }
 
 impl Kept {
     const FILE: &str = "plan.json";
 
-    fn new(name: &str, experiment: &str, scenario: &Scenario, plan: &Plan) -> Self {
-        let cells = plan
-            .keys()
-            .iter()
-            .map(|key| format!("{key:016x}"))
-            .collect();
+    fn new(
+        name: &str,
+        experiment: &str,
+        scenario: &str,
+        plan: &Plan,
+        cut: Option<Duration>,
+    ) -> Self {
         Kept {
-            cells,
             version: VERSION.into(),
             name: name.into(),
             experiment: experiment.into(),
-            scenario: scenario.to_toml(),
+            scenario: scenario.into(),
+            embedded: false,
+            warm_up: cut.map(|cut| cut.to_string()),
+            cells: keys(plan),
         }
     }
 
@@ -123,21 +133,25 @@ impl Kept {
             Ok(scenario::parse(&self.name, &self.scenario, overrides)?.scenario)
         };
         let mut plan = Plan::new(&self.name, experiment, load)?;
-        let keys = self.cells.iter().map(|key| u64::from_str_radix(key, 16));
-        let keys: Vec<u64> = keys.collect::<Result<_, _>>().unwrap_or_default();
-        if keys.len() != plan.cells.len() {
+        if let Some(cut) = &self.warm_up {
+            let damaged = |e| Wrong(format!("{} is damaged: warm_up: {e}", Self::FILE));
+            plan.start_at(Duration::parse(cut).map_err(damaged)?)?;
+        }
+        if keys(&plan) != self.cells {
             return Err(Wrong(format!(
-                "{} is damaged: it has not a key for each cell",
+                "{} is damaged, or a file that its scenario names has changed: its cells are not those that were run",
                 Self::FILE
             ))
             .into());
         }
-        plan.cells
-            .iter_mut()
-            .zip(keys)
-            .for_each(|(cell, key)| cell.key = key);
         Ok(plan)
     }
+}
+
+/// The keys of a plan's cells, as kept.
+fn keys(plan: &Plan) -> Vec<String> {
+    let keys = plan.cells.iter().map(|cell| cell.key);
+    keys.map(|key| format!("{key:016x}")).collect()
 }
 
 pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
@@ -145,7 +159,8 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let mut plan = file.plan(args.quiet)?;
     let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?;
     let stop = stop_on_interrupt()?;
-    if let Some(cut) = plan.find_warm_up(&stop)?
+    let cut = plan.find_warm_up(&stop)?;
+    if let Some(cut) = cut
         && !args.quiet
     {
         tell!("MSER-5 on a pilot: observation starts at {cut}");
@@ -153,7 +168,7 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     if args.list {
         return list(&plan, shard, &Store::new(&args.out));
     }
-    let kept = Kept::new(&file.name, &file.text, &file.load(&[])?, &plan);
+    let kept = Kept::new(&file.name, &file.text, &file.in_one_text()?, &plan, cut);
     let wishes = Wishes {
         threads: args.threads,
         png: args.png,
@@ -173,9 +188,12 @@ pub fn main_job() -> anyhow::Result<u8> {
         let loaded = scenario::parse("mixed-fleet.toml (embedded)", EMBEDDED_SCENARIO, overrides)?;
         Ok(loaded.scenario)
     };
-    let bare = load(&[])?;
     let plan = Plan::new(name, experiment, load)?;
-    let kept = Kept::new("floor-and-ceiling.toml", EMBEDDED_EXPERIMENT, &bare, &plan);
+    let file = "floor-and-ceiling.toml";
+    let kept = Kept {
+        embedded: true,
+        ..Kept::new(file, EMBEDDED_EXPERIMENT, EMBEDDED_SCENARIO, &plan, None)
+    };
     let (stop, out) = (stop_on_interrupt()?, Path::new("output"));
     let code = sweep(&plan, &kept, Shard::WHOLE, &stop, out, Wishes::default())?;
     if code != INTERRUPTED {
@@ -248,7 +266,10 @@ fn conclusion<'a>(
         objectives: &plan.base.objective,
         cost: &plan.cost,
         provenance: Provenance::new(&kept.name, &[], &plan.base),
-        commands: vec![format!("pollpace sweep {}", kept.name)],
+        commands: vec![match kept.embedded {
+            true => "pollpace".into(),
+            false => format!("pollpace sweep {}", quoted(&kept.name)),
+        }],
         store,
         out,
         png,

@@ -1,6 +1,8 @@
 //! Which cell of a sweep? The feasible one with the least load; how sure that is, and what would move it; where there is none, what stands in
 //! the way.
 
+use rayon::prelude::*;
+
 use super::cost::{Cost, LOAD};
 use super::plan::Plan;
 use super::sweep::CellResult;
@@ -12,16 +14,20 @@ use crate::scenario::written::Objective;
 /// Resamples of the bootstrap.
 const RESAMPLES: u64 = 1000;
 
-/// The feasible cell with the least cost; of equals, the first in the plan. There is none from a part of a sweep.
+/// The feasible cell with the least cost; of equals, that with the least load, then the first in the plan. There is none from a part of a sweep, and none whose cost is undefined.
 pub fn choose<'c>(cells: &'c [CellResult], cost: &Cost) -> Option<&'c CellResult> {
     if cells.iter().any(|cell| !cell.whole) {
         return None;
     }
+    let load = Cost::default();
     let feasible = cells.iter().filter(|cell| cell.feasible());
-    feasible.min_by(|a, b| {
-        let by_cost = cost.at(a).total_cmp(&cost.at(b));
-        by_cost.then(a.number.cmp(&b.number))
-    })
+    let with_cost = feasible.map(|cell| ([cost.at(cell), load.at(cell)], cell));
+    let known = with_cost.filter(|([cost, _], _)| cost.is_finite());
+    let least = known.min_by(|(a, first), (b, second)| {
+        let by_cost = a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]));
+        by_cost.then(first.number.cmp(&second.number))
+    });
+    least.map(|(_, cell)| cell)
 }
 
 /// Holds other objectives against the results of a sweep.
@@ -38,12 +44,14 @@ pub fn pareto(cells: &[CellResult]) -> Vec<&CellResult> {
         [LOAD, "completion_latency_p99_ms", "abort_latency_p99_ms"]
             .map(|metric| cell.estimate(metric).mean.unwrap_or(f64::INFINITY))
     };
-    let beats = |a: &CellResult, b: &CellResult| {
-        let (a, b) = (values(a), values(b));
-        a.iter().zip(&b).all(|(a, b)| a <= b) && a != b
-    };
-    let beaten = |cell: &&CellResult| cells.iter().any(|other| beats(other, cell));
-    cells.iter().filter(|cell| !beaten(cell)).collect()
+    let values: Vec<[f64; 3]> = cells.iter().map(values).collect();
+    let beats = |a: &[f64; 3], b: &[f64; 3]| a.iter().zip(b).all(|(a, b)| a <= b) && a != b;
+    let beaten = |at: usize| values.iter().any(|other| beats(other, &values[at]));
+    let cells = cells.iter().enumerate();
+    cells
+        .filter(|(at, _)| !beaten(*at))
+        .map(|(_, cell)| cell)
+        .collect()
 }
 
 /// What the choice would be if a bound were another.
@@ -51,7 +59,7 @@ pub fn pareto(cells: &[CellResult]) -> Vec<&CellResult> {
 pub struct Shift {
     /// Number of the objective, from 0.
     pub objective: usize,
-    /// Its bound is multiplied by this: for an upper bound, below 1 is tighter.
+    /// Its bound moves by a tenth of its size: 0.9 is tighter, 1.1 looser.
     pub factor: f64,
     /// The cell that would be chosen; `None` where nothing would be feasible.
     pub choice: Option<usize>,
@@ -69,8 +77,8 @@ pub fn shifts(
         for factor in [0.9, 1.1] {
             let mut moved = objectives.to_vec();
             let bounds = &mut moved[objective];
-            bounds.max = bounds.max.map(|max| max * factor);
-            bounds.min = bounds.min.map(|min| min * (2.0 - factor));
+            bounds.max = bounds.max.map(|max| max + (factor - 1.0) * max.abs());
+            bounds.min = bounds.min.map(|min| min - (factor - 1.0) * min.abs());
             let mut judged = cells.to_vec();
             judge_by(plan, &mut judged, &moved);
             shifts.push(Shift {
@@ -83,8 +91,8 @@ pub fn shifts(
     shifts
 }
 
-/// The share of bootstrap resamples over the replications that choose the same cell (Efron 1979). Replications are drawn together for all cells, because they share
-/// their chance.
+/// The share of bootstrap resamples over the replications that choose the same cell (Efron 1979). Replications are drawn together for all cells that have as many, because they share
+/// their chance. `None` where a cell has only one: nothing can be drawn from it.
 pub fn confidence(
     plan: &Plan,
     cells: &[CellResult],
@@ -92,6 +100,9 @@ pub fn confidence(
     cost: &Cost,
 ) -> Option<f64> {
     let chosen = choose(cells, cost)?.number;
+    if cells.iter().any(|cell| cell.replications.len() < 2) {
+        return None;
+    }
     let level = plan.base.run.confidence.0;
     // Where each objective stands among the values of a cell.
     let places: Vec<Vec<Option<(usize, usize)>>> = cells
@@ -106,7 +117,8 @@ pub fn confidence(
             asked.collect()
         })
         .collect();
-    let same = (0..RESAMPLES).filter(|resample| {
+    let load = Cost::default();
+    let same = (0..RESAMPLES).into_par_iter().filter(|resample| {
         let key = Key::new(plan.base.run.seed, *resample);
         let best = cells
             .iter()
@@ -123,13 +135,27 @@ pub fn confidence(
                     let estimate = estimate(place).unwrap_or(Estimate::UNDEFINED);
                     Verdict::new(objective, estimate, drawn.len()).holds_at_the_bound()
                 });
-                let mean = |metric: usize| estimate(&Some((0, metric)))?.mean;
-                holds.then_some((cost.of(mean)?, cell.number))
+                if !holds {
+                    return None;
+                }
+                let mean = |metric: usize| mean(&drawn, metric);
+                Some((cost.of(mean)?, load.of(mean)?, cell.number))
             })
-            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        best.is_some_and(|(_, number)| number == chosen)
+            .min_by(|a, b| {
+                let by_cost = a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
+                by_cost.then(a.2.cmp(&b.2))
+            });
+        best.is_some_and(|(_, _, number)| number == chosen)
     });
     Some(same.count() as f64 / RESAMPLES as f64)
+}
+
+/// The mean of a metric of the fleet; `None` where it is undefined in one of them.
+fn mean(replications: &[&Replication], metric: usize) -> Option<f64> {
+    let values = replications.iter().map(|r| r.values[0][metric]);
+    let sum: Option<f64> = values.sum();
+    sum.map(|sum| sum / replications.len() as f64)
+        .filter(|mean| mean.is_finite())
 }
 
 /// As many replications, drawn with replacement.

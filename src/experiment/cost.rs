@@ -108,10 +108,14 @@ impl Cost {
             .sum()
     }
 
-    /// Its mean at a cell; infinite where it is undefined, so that such a cell is never the least.
+    /// Its mean at a cell; infinite where it is undefined in a replication, so that such a cell is never chosen.
     pub fn at(&self, cell: &CellResult) -> f64 {
         let fleet = cell.estimates.first();
-        let mean = |metric: usize| fleet?.get(metric)?.mean;
+        let mean = |metric: usize| {
+            let estimate = fleet?.get(metric)?;
+            let defined = estimate.n as usize == cell.replications.len();
+            estimate.mean.filter(|_| defined)
+        };
         self.of(mean).unwrap_or(f64::INFINITY)
     }
 }

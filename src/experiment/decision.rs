@@ -201,7 +201,9 @@ pub fn decide(
     };
     let Some(best) = choose::choose(cells, cost) else {
         decision.obstacles = choose::obstacles(cells);
-        decision.remedies = what_if.remedies(cells)?;
+        if !decision.obstacles.is_empty() {
+            decision.remedies = what_if.remedies(cells)?;
+        }
         return Ok(decision);
     };
     let cell = &plan.cells[best.number];

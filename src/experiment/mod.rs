@@ -102,7 +102,9 @@ pub struct Verdict {
     pub objective: Objective,
     /// The estimate it is held against.
     pub estimate: Estimate,
-    /// Is the mean inside the bounds, and the metric defined in every replication?
+    /// Is the metric defined in every replication?
+    pub defined: bool,
+    /// Is it, and the mean inside the bounds?
     pub met: bool,
 }
 
@@ -118,6 +120,7 @@ impl Verdict {
         Verdict {
             objective: objective.clone(),
             estimate,
+            defined,
             met,
         }
     }
@@ -127,9 +130,9 @@ impl Verdict {
         self.met && self.excess() <= 0.0
     }
 
-    /// The end of the interval that an upper bound (else a lower one) is held against; the mean where there is no interval.
+    /// The end of the interval that an upper bound (else a lower one) is held against; the mean where there is no interval. `None` where the metric is undefined in a replication.
     pub fn unfavourable_end(&self) -> Option<f64> {
-        let e = &self.estimate;
+        let e = self.defined.then_some(&self.estimate)?;
         let end = match self.objective.max {
             Some(_) => e.hi,
             None => e.lo,
@@ -137,8 +140,11 @@ impl Verdict {
         end.or(e.mean)
     }
 
-    /// By how much the unfavourable end lies outside the bounds; at most 0 where it lies inside.
+    /// By how much the unfavourable end lies outside the bounds; at most 0 where it lies inside, infinite where the metric is undefined in a replication.
     pub fn excess(&self) -> f64 {
+        if !self.defined {
+            return f64::INFINITY;
+        }
         let e = &self.estimate;
         let (low, high) = (e.lo.or(e.mean), e.hi.or(e.mean));
         let above = self
@@ -344,10 +350,7 @@ pub fn judge(
 }
 
 /// The names of a scenario's groups, in the order of their results.
-pub fn group_names(scenario: &Scenario) -> Vec<String> {
-    let model = Model::new(scenario);
-    Group::all(&model).iter().map(|g| g.name(&model)).collect()
-}
+pub use crate::scenario::checks::groups as group_names;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -107,9 +107,11 @@ pub fn optimise(
         points: Vec::new(),
         best: None,
     };
-    let (from, to) = search.ranges[0].ends;
     let whole = search.ranges.get(1).map(|r| r.ends);
-    search.along_first(from, to, whole)?;
+    let ends = search.ranges[0].ends;
+    if let Some((from, to)) = allowed(ends, |x| search.any_allowed(x)) {
+        search.along_first(from, to, whole)?;
+    }
     let best = search.best.ok_or_else(|| {
         OptimiseError::Axes("the constraints leave nothing between their values".into())
     })?;
@@ -184,12 +186,13 @@ impl<W: Watch> Search<'_, W> {
             let Some(whole) = second else {
                 return self.evaluate(&[x]).map(|at| at.map(|at| self.key(at)));
             };
+            let Some(whole) = allowed(whole, |y| self.allows(&[x, y])) else {
+                return Ok(None);
+            };
             // The best second value moves little between neighbours: look around that of the last, twice as far as the first axis still reaches.
             let around = known.map_or(whole, |y| {
-                (
-                    (y - 2.0 * width).max(whole.0),
-                    (y + 2.0 * width).min(whole.1),
-                )
+                let within = |y: f64| y.clamp(whole.0, whole.1);
+                (within(y - 2.0 * width), within(y + 2.0 * width))
             });
             // While the first axis is far from found, the second need not be found better.
             let step = (width / 20.0).max(self.resolution.ln_1p());
@@ -221,6 +224,31 @@ impl<W: Watch> Search<'_, W> {
         })
     }
 
+    /// The values at these logarithms, each with the name of its axis: rounded, and inside the range.
+    fn parameters(&self, logarithms: &[f64]) -> Vec<(String, String)> {
+        let digits = if self.resolution < 0.005 { 5 } else { 4 };
+        let ranges = self.ranges.iter().zip(logarithms);
+        let parameter = |(range, logarithm): (&Range, &f64)| {
+            let ends = [range.ends.0, range.ends.1].map(|end| Duration(end.exp().round() as u64));
+            let value = rounded(logarithm.exp(), digits).clamp(ends[0], ends[1]);
+            (range.name.clone(), value.to_string())
+        };
+        ranges.map(parameter).collect()
+    }
+
+    /// Do the constraints allow the point at these logarithms?
+    fn allows(&self, logarithms: &[f64]) -> bool {
+        self.plan.allows(&self.parameters(logarithms))
+    }
+
+    /// Do they allow any point with this first value?
+    fn any_allowed(&self, x: f64) -> bool {
+        match self.ranges.get(1) {
+            Some(second) => allowed(second.ends, |y| self.allows(&[x, y])).is_some(),
+            None => self.allows(&[x]),
+        }
+    }
+
     fn key(&self, at: usize) -> Goodness {
         (self.points[at].violation, self.points[at].cost)
     }
@@ -230,14 +258,7 @@ impl<W: Watch> Search<'_, W> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(OptimiseError::Interrupted);
         }
-        let digits = if self.resolution < 0.005 { 5 } else { 4 };
-        let values = logarithms.iter().map(|l| rounded(l.exp(), digits));
-        let parameters: Vec<(String, String)> = self
-            .ranges
-            .iter()
-            .zip(values)
-            .map(|(range, value)| (range.name.clone(), value.to_string()))
-            .collect();
+        let parameters = self.parameters(logarithms);
         if let Some(at) = self
             .points
             .iter()
@@ -283,6 +304,36 @@ impl<W: Watch> Search<'_, W> {
             result,
         })
     }
+}
+
+/// The stretch between two logarithms in which values are allowed, as far as a hundred looks can tell; its ends are found by bisection.
+fn allowed((from, to): (f64, f64), allows: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
+    const LOOKS: usize = 100;
+    let at = |i: usize| from + (to - from) * i as f64 / LOOKS as f64;
+    let first = (0..=LOOKS).find(|i| allows(at(*i)))?;
+    let last = (0..=LOOKS).rfind(|i| allows(at(*i)))?;
+    let edge = |mut inside: f64, mut outside: f64| {
+        for _ in 0..40 {
+            let middle = (inside + outside) / 2.0;
+            if allows(middle) {
+                inside = middle;
+            } else {
+                outside = middle;
+            }
+        }
+        inside
+    };
+    let low = if first == 0 {
+        from
+    } else {
+        edge(at(first), at(first - 1))
+    };
+    let high = if last == LOOKS {
+        to
+    } else {
+        edge(at(last), at(last + 1))
+    };
+    Some((low, high))
 }
 
 /// How good a point is: by how much it misses the objectives, then its cost; less is better.
@@ -375,9 +426,19 @@ mod tests {
         assert!((3.05..3.06).contains(&x), "{x}");
         assert_eq!(best(|x| Some((0.0, x))).0, 0.0);
         assert_eq!(best(|x| Some((0.0, -x))).0, 4.0);
-        // What is not allowed is worse than anything.
-        let (x, _) = best(|x| (x > 1.7).then_some((0.0, x)));
-        assert!((1.7..1.71).contains(&x), "{x}");
+    }
+
+    #[test]
+    fn the_allowed_stretch_is_found_wherever_it_lies() {
+        let found = |low: f64, high: f64| allowed((0.0, 4.0), |x| (low..=high).contains(&x));
+        for (low, high) in [(0.0, 4.0), (3.7, 3.9), (0.02, 0.3), (1.0, 4.0)] {
+            let (from, to) = found(low, high).unwrap();
+            assert!(
+                (from - low).abs() < 1e-9 && (to - high).abs() < 1e-9,
+                "{low} {high}"
+            );
+        }
+        assert_eq!(found(5.0, 6.0), None);
     }
 
     #[test]

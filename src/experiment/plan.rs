@@ -8,7 +8,7 @@ use std::path::Path;
 use super::cost::Cost;
 use super::store::scenario_key;
 use super::worst_hint;
-use crate::catalogue::position;
+use crate::catalogue::{is_worst_hint, position};
 use crate::scenario::checks::{MAX_REPLICATIONS, metric_meant};
 use crate::scenario::fields::{Count, Field, Reader, Share, choice, record};
 use crate::scenario::tree::{Node, Value};
@@ -174,7 +174,7 @@ impl Field for Literal {
             );
             return None;
         }
-        Some(Literal(plain(node)))
+        Some(Literal(node.plain()))
     }
     fn write(&self) -> Option<toml::Value> {
         Some(self.0.clone())
@@ -184,21 +184,6 @@ impl Field for Literal {
     }
     fn schema() -> serde_json::Value {
         serde_json::json!({ "description": "a value as it would stand in the scenario" })
-    }
-}
-
-/// A node without its place.
-fn plain(node: &Node) -> toml::Value {
-    match &node.value {
-        Value::Text(text) | Value::Datetime(text) => toml::Value::String(text.clone()),
-        Value::Integer(i) => i64::try_from(*i).map_or(toml::Value::Float(*i as f64), Into::into),
-        Value::Float(x) => toml::Value::Float(*x),
-        Value::Boolean(b) => toml::Value::Boolean(*b),
-        Value::Array(items) => toml::Value::Array(items.iter().map(plain).collect()),
-        Value::Table(entries) => {
-            let plain = |(k, n): &(crate::scenario::tree::Key, Node)| (k.name.clone(), plain(n));
-            toml::Value::Table(entries.iter().map(plain).collect())
-        }
     }
 }
 
@@ -382,7 +367,9 @@ impl Plan {
         }
         Ok(Plan {
             constraints,
-            worst_hints: worst_hint::asked(&base.objective) || cost.asks_for_worst_hints(),
+            worst_hints: worst_hint::asked(&base.objective)
+                || cost.asks_for_worst_hints()
+                || experiment.asks_for_worst_hints(),
             cost,
             experiment,
             base,
@@ -428,11 +415,6 @@ impl Plan {
         overrides
     }
 
-    /// The keys of its cells.
-    pub fn keys(&self) -> Vec<u64> {
-        self.cells.iter().map(|cell| cell.key).collect()
-    }
-
     /// The names of what is varied.
     pub fn parameters(&self) -> Vec<&str> {
         let first = self.cells.first().map(|c| &c.parameters);
@@ -445,6 +427,13 @@ impl Plan {
 }
 
 impl Experiment {
+    /// Does it ask for metrics of the worst hints?
+    fn asks_for_worst_hints(&self) -> bool {
+        let precise = self.precision.iter().flat_map(|p| &p.metrics);
+        let mut asked = precise.chain(&self.show);
+        asked.any(|metric| is_worst_hint(metric))
+    }
+
     /// The overrides of a cell that sets these.
     fn overrides(&self, sets: Vec<String>) -> Vec<String> {
         let replications = self
@@ -486,8 +475,44 @@ fn axes(experiment: &Experiment) -> Result<Vec<(String, Values)>, String> {
         if values.is_empty() {
             return Err(format!("axis \"{name}\" has no values"));
         }
+        let mut shown = BTreeSet::new();
+        if let Some((twice, _)) = values.iter().find(|(value, _)| !shown.insert(value)) {
+            return Err(format!(
+                "axis \"{name}\" has {twice} twice: its cells could not be told apart"
+            ));
+        }
     }
+    vary_once(experiment)?;
     Ok(axes)
+}
+
+/// No value may be varied by two axes, for the last would win; nor what is no part of a run.
+fn vary_once(experiment: &Experiment) -> Result<(), String> {
+    let mut paths: BTreeMap<&str, &str> = BTreeMap::new();
+    for axis in &experiment.axis {
+        let own = axis.path.iter().chain(axis.zip.keys());
+        for path in own.map(String::as_str) {
+            if let Some(other) = paths.insert(path, &axis.name) {
+                return Err(format!(
+                    "axes \"{other}\" and \"{}\" both vary {path}: remove one",
+                    axis.name
+                ));
+            }
+            if path == "objective" || path.starts_with("objective.") {
+                return Err(format!(
+                    "axis \"{}\": objectives are asked of the results, not varied; ask others with pollpace choose --objective",
+                    axis.name
+                ));
+            }
+            if path == "run.replications" {
+                return Err(format!(
+                    "axis \"{}\": the number of replications is no part of the fleet; use `replications` or `precision`",
+                    axis.name
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Axis {

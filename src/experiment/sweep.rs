@@ -65,7 +65,7 @@ pub enum SweepError {
         error: Box<RunError>,
     },
     /// A result could not be kept.
-    #[error("a result could not be kept: {0}")]
+    #[error("a result could not be kept")]
     Keep(#[from] std::io::Error),
 }
 
@@ -73,7 +73,7 @@ pub enum SweepError {
 #[derive(Debug, thiserror::Error)]
 pub enum PilotError {
     /// The pilot's run failed.
-    #[error("the pilot run of the first cell: {0}")]
+    #[error("the pilot run of the first cell")]
     Run(#[from] RunError),
     /// A cell is too short for it.
     #[error(
@@ -118,6 +118,15 @@ impl Plan {
                 .for_each(|(sum, n)| *sum += f64::from(*n));
         }
         let cut = Duration(mser5(&sent) as u64 * WINDOW);
+        self.start_at(cut)?;
+        Ok(Some(cut))
+    }
+
+    /// Starts the observation of every cell there.
+    ///
+    /// # Errors
+    /// A cell is too short for it.
+    pub fn start_at(&mut self, cut: Duration) -> Result<(), PilotError> {
         for cell in &mut self.cells {
             if cut >= cell.scenario.run.horizon.0 {
                 return Err(PilotError::Horizon {
@@ -130,7 +139,7 @@ impl Plan {
             cell.key = scenario_key(&cell.scenario);
             cell.overrides.push(format!("run.warm_up={cut}"));
         }
-        Ok(Some(cut))
+        Ok(())
     }
 
     /// Runs what is missing of a part of the plan. What `stop` leaves unfinished is missing still.

@@ -55,6 +55,9 @@ pub fn with_tasks(scenario: &Scenario, factor: f64) -> Scenario {
                 .clamp(1.0, f64::from(u32::MAX)) as u32,
         )
     };
+    // More tasks may take more events, too.
+    let limit = &mut changed.run.event_limit;
+    *limit = limit.map(|n| (n as f64 * factor).ceil() as u64);
     for tenant in &mut changed.tenant {
         let members = &mut tenant.count;
         let mut scale = |tasks: &mut Count| {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::decision::{columns, headroom, left, remedies, subject};
+use super::decision::{columns, headroom, left, remedies, subject, value};
 use super::sweep::{alert_line, rows, table};
 use super::table::{bound, label, objectives};
 use super::{Provenance, fleet, format};
@@ -103,7 +103,7 @@ fn recommend(
 fn worst_hints(out: &mut String, chosen: &Chosen) {
     let [rate, _, completion, abort] = WORST_HINTS.map(|w| {
         let estimate = chosen.cell.estimate(w.name);
-        format::estimate(&estimate)
+        value(w.name, &estimate)
     });
     let _ = writeln!(
         out,
@@ -166,18 +166,27 @@ fn reasons(
     let _ = writeln!(
         out,
         "{}",
-        rows(plan, &columns(plan, cells), front, Some(chosen.cell.number))
+        rows(
+            plan,
+            &columns(plan, &decision.objectives, cells),
+            front,
+            Some(chosen.cell.number)
+        )
     );
 }
 
 fn explain(out: &mut String, plan: &Plan, cells: &[CellResult], decision: &Decision) {
-    out.push_str("No cell of this sweep meets every objective. The obstacles:\n");
+    if decision.obstacles.is_empty() {
+        out.push_str("No cell can be chosen.\n");
+    } else {
+        out.push_str("No cell of this sweep meets every objective. The obstacles:\n");
+    }
     for obstacle in &decision.obstacles {
         let objective = &obstacle.nearest.objective;
         let needed = match obstacle.needed {
             Some(needed) => format!(
                 "; with a bound of {} some cell would meet all",
-                format::number(Some(needed))
+                format::bound(needed, objective.max.is_some())
             ),
             None => String::new(),
         };
@@ -192,7 +201,9 @@ fn explain(out: &mut String, plan: &Plan, cells: &[CellResult], decision: &Decis
             format::estimate(&obstacle.nearest.estimate)
         );
     }
-    out.push_str("What would have to give:\n");
+    if !decision.obstacles.is_empty() {
+        out.push_str("What would have to give:\n");
+    }
     for remedy in remedies(plan, decision) {
         let _ = writeln!(out, "  {remedy}");
     }

@@ -7,13 +7,14 @@ use serde::Serialize;
 use super::sweep::{alert_line, mark};
 use super::table::{bound, label};
 use super::{Provenance, fleet, format};
-use crate::catalogue::WORST_HINTS;
-use crate::experiment::Verdict;
+use crate::catalogue::{Extreme, WORST_HINTS, is_worst_hint};
 use crate::experiment::choose::{Obstacle, Shift};
 use crate::experiment::cost::LOAD;
 use crate::experiment::decision::{Chosen, Decision, Headroom, MOST_TASKS};
 use crate::experiment::plan::Plan;
 use crate::experiment::sweep::CellResult;
+use crate::experiment::{Estimate, Verdict};
+use crate::scenario::written::Objective;
 
 /// Alternatives beyond so many are left to `cells.csv`.
 const MOST_ALTERNATIVES: usize = 12;
@@ -33,6 +34,8 @@ pub struct Page {
     cost: String,
     cells: usize,
     confidence: String,
+    /// Where the objectives hold: at an end of an interval, or at the mean of the only replication.
+    held_at: String,
     choice: Option<Choice>,
     obstacles: Vec<Obstructed>,
     remedies: Vec<String>,
@@ -128,13 +131,14 @@ impl Page {
             },
             cells: cells.len(),
             confidence: percent(plan.base.run.confidence.0),
+            held_at: held_at(plan, cells),
             choice: chosen.map(|chosen| Choice::new(plan, cells, decision, chosen)),
             obstacles: decision.obstacles.iter().map(Obstructed::new).collect(),
             remedies: remedies(plan, decision),
             figures,
             alternatives: alternatives(
                 plan,
-                &columns(plan, cells),
+                &columns(plan, &decision.objectives, cells),
                 shown.map(|n| &cells[*n]),
                 chosen,
             ),
@@ -157,7 +161,7 @@ impl Choice {
             replications,
             toml,
             json,
-            numbers: numbers(plan, &chosen.cell),
+            numbers: numbers(plan, &decision.objectives, &chosen.cell, true),
             headroom: headroom(&chosen.headroom),
             margins: margins(plan, decision, chosen),
             resamples: chosen.confidence.map(|share| {
@@ -171,11 +175,16 @@ impl Choice {
     }
 }
 
-/// The numbers of a cell: those told of every cell, those of the objectives and of the experiment's `show`, and the worst hints where they were run.
-pub fn numbers(plan: &Plan, cell: &CellResult) -> Vec<Row> {
+/// The numbers of a cell: those told of every cell, those of the objectives and of the experiment's `show`, and the worst hints where these `were_run`.
+pub fn numbers(
+    plan: &Plan,
+    objectives: &[Objective],
+    cell: &CellResult,
+    were_run: bool,
+) -> Vec<Row> {
     let mut metrics: Vec<&str> = SHOWN.to_vec();
-    let fleet_wide = cell.verdicts.iter().filter(|v| v.objective.over == "fleet");
-    metrics.extend(fleet_wide.map(|v| v.objective.metric.as_str()));
+    let fleet_wide = objectives.iter().filter(|o| o.over == "fleet");
+    metrics.extend(fleet_wide.map(|o| o.metric.as_str()));
     metrics.extend(plan.experiment.show.iter().map(String::as_str));
     metrics.extend(WORST_HINTS.map(|w| w.name));
     let mut seen: Vec<&str> = Vec::new();
@@ -185,12 +194,23 @@ pub fn numbers(plan: &Plan, cell: &CellResult) -> Vec<Row> {
             true
         }
     });
-    let defined = |m: &&str| !m.starts_with("worst_hint") || cell.estimate(m).mean.is_some();
+    metrics.retain(|m| were_run || !is_worst_hint(m));
     let row = |metric: &str| Row {
         label: label(metric),
-        value: format::estimate(&cell.estimate(metric)),
+        value: value(metric, &cell.estimate(metric)),
     };
-    metrics.into_iter().filter(defined).map(row).collect()
+    metrics.into_iter().map(row).collect()
+}
+
+/// An estimate in words. A load that is undefined under the worst hints is that of loops that take no time.
+pub fn value(metric: &str, estimate: &Estimate) -> String {
+    let of_load = WORST_HINTS
+        .iter()
+        .any(|w| w.name == metric && w.extreme == Extreme::Zero);
+    match estimate.mean {
+        None if of_load => "WITHOUT END: polls that take no time".into(),
+        _ => format::estimate(estimate),
+    }
 }
 
 pub(super) fn headroom(headroom: &Headroom) -> String {
@@ -254,7 +274,7 @@ impl Obstructed {
             nearest: format::estimate(&verdict.estimate),
             missed: obstacle.missed,
             needed: match obstacle.needed {
-                Some(needed) => format::number(Some(needed)),
+                Some(needed) => format::bound(needed, verdict.objective.max.is_some()),
                 None => "– (others are missed too)".into(),
             },
         }
@@ -262,6 +282,12 @@ impl Obstructed {
 }
 
 pub(super) fn remedies(plan: &Plan, decision: &Decision) -> Vec<String> {
+    if decision.obstacles.is_empty() && decision.chosen.is_none() {
+        return vec![format!(
+            "The cost {} is undefined at every cell that meets the objectives: choose by another.",
+            decision.cost
+        )];
+    }
     let told = decision.remedies.iter().map(|remedy| {
         let cell = plan.cells[remedy.cell].in_words();
         match remedy.helps {
@@ -273,10 +299,14 @@ pub(super) fn remedies(plan: &Plan, decision: &Decision) -> Vec<String> {
 }
 
 /// The metrics that tables of cells show: load and latencies as far as they are defined anywhere, those of the objectives of the fleet, and the experiment's own.
-pub fn columns<'p>(plan: &'p Plan, cells: &[CellResult]) -> Vec<&'p str> {
+pub fn columns<'p>(
+    plan: &'p Plan,
+    objectives: &'p [Objective],
+    cells: &[CellResult],
+) -> Vec<&'p str> {
     let mut metrics: Vec<&str> = SHOWN.to_vec();
     metrics.retain(|m| cells.iter().any(|c| c.estimate(m).mean.is_some()));
-    let fleet_wide = plan.base.objective.iter().filter(|o| o.over == "fleet");
+    let fleet_wide = objectives.iter().filter(|o| o.over == "fleet");
     metrics.extend(fleet_wide.map(|o| o.metric.as_str()));
     metrics.extend(plan.experiment.show.iter().map(String::as_str));
     let mut seen = BTreeSet::new();
@@ -319,11 +349,31 @@ fn assumed(plan: &Plan) -> Vec<String> {
             "{replications} replications of {}, observed from {} on; intervals by Student's t over the replications.",
             cell.horizon.0, cell.warm_up
         ),
-        "The same tasks, durations and hints meet every cell (common random numbers), so cells differ by their policies and not by chance.".into(),
+        common_random_numbers(plan),
         "Arrivals, durations, hints and delays stay as the scenario describes them: no trend, no time of day beyond what it says.".into(),
         format!("Seed {}; another seed is another sample of the same fleet.", run.seed),
         "Not modelled: contents of requests, connections, TLS, clocks that disagree, servers that take over each other's load.".into(),
     ]
+}
+
+fn held_at(plan: &Plan, cells: &[CellResult]) -> String {
+    let level = percent(plan.base.run.confidence.0);
+    match cells.iter().all(|cell| cell.replications.len() > 1) {
+        true => format!("at the unfavourable end of its {level} % interval"),
+        false => "at its mean (one replication has no interval)".into(),
+    }
+}
+
+/// What cells share. Where more than policies is varied, not all is the same.
+fn common_random_numbers(plan: &Plan) -> String {
+    let of_policy = |path: &String| path.starts_with("policy.");
+    let axes = &plan.experiment.axis;
+    let mut paths = axes.iter().flat_map(|a| a.path.iter().chain(a.zip.keys()));
+    let mut sets = plan.experiment.variant.iter().flat_map(|v| &v.set);
+    match paths.all(of_policy) && sets.all(of_policy) {
+        true => "The same tasks, durations and hints meet every cell (common random numbers), so cells differ by their policies and not by chance.".into(),
+        false => "What a cell does not change keeps its random draws (common random numbers); cells that differ by more than policies need not meet the same tasks.".into(),
+    }
 }
 
 fn one_line(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::format;
 use crate::experiment::plan::{Cell, Plan};
 use crate::scenario::fields::Field;
 use crate::scenario::policy::Policy;
@@ -21,13 +22,15 @@ pub fn in_words(scenario: &Scenario) -> Vec<String> {
 
 fn tenant(tenant: &Tenant) -> String {
     let abort = tenant.abort.as_ref().map_or(String::new(), |abort| {
-        let share = abort.probability.0;
-        match (&abort.after, abort.shutdown_at, abort.deadline) {
-            (Some(after), ..) => format!(", {} % aborted after {}", 100.0 * share, shown(after)),
-            (None, Some(at), _) => format!(", a shutdown at {at}"),
-            (None, None, Some(age)) => format!(", a deadline of {age}"),
-            _ => String::new(),
-        }
+        let share = format::number(Some(100.0 * abort.probability.0));
+        let after = abort.after.as_ref();
+        let parts = [
+            after.map(|after| format!("{share} % aborted after {}", shown(after))),
+            abort.shutdown_at.map(|at| format!("a shutdown at {at}")),
+            abort.deadline.map(|age| format!("a deadline of {age}")),
+        ];
+        let parts = parts.into_iter().flatten();
+        parts.map(|part| format!(", {part}")).collect()
     });
     format!(
         "{} × {} (arrivals {}, durations {}{abort})",

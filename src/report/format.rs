@@ -20,6 +20,16 @@ pub fn estimate(e: &Estimate) -> String {
     }
 }
 
+/// A bound with four significant digits, rounded so that what it came from still meets it: up for an upper bound.
+pub fn bound(x: f64, upper: bool) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return number(Some(x));
+    }
+    let unit = 10f64.powf(x.abs().log10().floor() - 3.0);
+    let steps = x / unit;
+    significant(if upper { steps.ceil() } else { steps.floor() } * unit)
+}
+
 /// Two significant digits are enough for an uncertainty.
 pub fn half_width(x: f64) -> String {
     if x >= 100.0 {
@@ -74,6 +84,15 @@ mod tests {
         );
         assert_eq!(number(None), "–");
         assert_eq!(number(Some(f64::NAN)), "–");
+    }
+
+    #[test]
+    fn a_bound_is_rounded_away_from_what_has_to_meet_it() {
+        assert_eq!(bound(1019.0994, true), "1,020");
+        assert_eq!(bound(1019.0994, false), "1,019");
+        assert_eq!(bound(0.802_41, true), "0.8025");
+        assert_eq!(bound(-12.345, true), "-12.34");
+        assert_eq!(bound(500.0, true), "500");
     }
 
     #[test]

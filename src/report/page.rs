@@ -10,8 +10,9 @@ use super::table::bound;
 use crate::experiment::cost::LOAD;
 use crate::experiment::plan::Plan;
 use crate::experiment::sweep::CellResult;
+use crate::scenario::written::Objective;
 
-/// Cells that the sliders know; of more, only the first.
+/// Cells that the sliders know; of more, only the first, and the choice.
 const MOST_CELLS: usize = 5_000;
 
 /// Why a page could not be made.
@@ -45,9 +46,10 @@ pub fn html(
     let data = Data {
         cells: cells
             .iter()
-            .take(MOST_CELLS)
+            .filter(|cell| cell.number < MOST_CELLS || chosen == Some(cell.number))
             .map(|cell| data(plan, &axes, cell, chosen))
             .collect(),
+        cut: cells.len().saturating_sub(MOST_CELLS),
         axes: &axes,
     };
     let data = serde_json::to_string(&data).unwrap_or_default();
@@ -67,10 +69,17 @@ fn environment() -> Result<Environment<'static>, PageError> {
         "report.html" => AutoEscape::Html,
         _ => AutoEscape::None,
     });
-    environment.add_filter("cell", |text: String| text.replace('|', "\\|"));
+    environment.add_filter("plain", plain);
+    environment.add_filter("cell", |text: String| plain(text).replace('|', "\\|"));
     environment.add_template("decision.md", include_str!("templates/decision.md"))?;
     environment.add_template("report.html", include_str!("templates/report.html"))?;
     Ok(environment)
+}
+
+/// Text that stays text in Markdown, on one line: no tags, no breaks.
+fn plain(text: String) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace('\\', "\\\\").replace('<', "&lt;")
 }
 
 #[derive(Serialize)]
@@ -97,6 +106,8 @@ struct Axis {
 struct Data<'p> {
     axes: &'p [Axis],
     cells: Vec<CellData>,
+    /// Cells that are left out.
+    cut: usize,
 }
 
 #[derive(Serialize)]
@@ -128,10 +139,11 @@ fn axes(plan: &Plan, chosen: Option<usize>) -> Vec<Axis> {
         let here = values.iter().position(|v| *v == start[at].1);
         // The page has ids of its own.
         let taken = matches!(name, "map" | "map-note" | "data" | "explore-title");
+        // A colon stands in no name of an axis.
         let taken = taken || name.starts_with("cell-") || name.ends_with("-value");
         Axis {
             id: if taken {
-                format!("axis-{name}")
+                format!("axis:{name}")
             } else {
                 name.into()
             },
@@ -150,6 +162,7 @@ fn data(plan: &Plan, axes: &[Axis], cell: &CellResult, chosen: Option<usize>) ->
         axis.values.iter().position(|v| v == value).unwrap_or(0)
     };
     let plain = |text: String| text.replace('`', "");
+    let asked: Vec<Objective> = cell.verdicts.iter().map(|v| v.objective.clone()).collect();
     let missed = cell.verdicts.iter().filter(|v| !v.holds_at_the_bound());
     CellData {
         number: cell.number,
@@ -162,10 +175,15 @@ fn data(plan: &Plan, axes: &[Axis], cell: &CellResult, chosen: Option<usize>) ->
         missed: missed
             .map(|v| plain(format!("{} {}", subject(v), bound(&v.objective))))
             .collect(),
-        numbers: numbers(plan, cell)
-            .into_iter()
-            .map(|row| (plain(row.label), row.value))
-            .collect(),
+        numbers: numbers(
+            plan,
+            &asked,
+            cell,
+            plan.worst_hints || chosen == Some(cell.number),
+        )
+        .into_iter()
+        .map(|row| (plain(row.label), row.value))
+        .collect(),
         margins: cell
             .verdicts
             .iter()

@@ -44,8 +44,9 @@ pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> 
 /// `results.csv`: a row per cell, replication, group and metric.
 pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
     let names = catalogue::names();
-    let mut rows = Vec::new();
-    for cell in cells {
+    // A cell at a time: the rows of all would take many times the room of the text.
+    let of_cell = |cell: &CellResult| {
+        let mut rows = Vec::new();
         let made = &plan.cells[cell.number];
         let groups = crate::experiment::group_names(&made.scenario);
         let tail: Vec<String> = repeat_with(made, cell, provenance).collect();
@@ -66,8 +67,10 @@ pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -
                 }
             }
         }
-    }
-    write_csv(&columns::results(&plan.parameters()), rows.into_iter())
+        rows
+    };
+    let rows = cells.iter().flat_map(of_cell);
+    write_csv(&columns::results(&plan.parameters()), rows)
 }
 
 /// The number of the choice; there is none from a part of a sweep.
@@ -170,7 +173,7 @@ fn list(plan: &Plan, cells: &[CellResult]) -> comfy_table::Table {
     let chosen = chosen_of(plan, cells);
     let mut table = rows(
         plan,
-        &decision::columns(plan, cells),
+        &decision::columns(plan, &plan.base.objective, cells),
         cells.iter().take(LISTED),
         chosen,
     );

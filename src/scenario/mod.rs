@@ -71,6 +71,28 @@ pub fn load(path: &Path, overrides: &[String]) -> Result<Loaded, LoadError> {
     Ok(finish(loader, tree, overrides)?)
 }
 
+/// A scenario file as one text, with everything that it extends laid into it and the paths in it resolved; its policies still extend each other, so that
+/// overrides of it do what overrides of the file do.
+///
+/// # Errors
+/// As for [`load`].
+pub fn in_one_text(path: &Path) -> Result<String, LoadError> {
+    let mut loader = Loader::default();
+    let tree = loader.load(path).map_err(|error| LoadError::Io {
+        path: path.display().to_string(),
+        error,
+    })?;
+    match tree {
+        Some(tree) if loader.diagnostics.is_empty() => {
+            Ok(toml::to_string_pretty(&tree.plain()).unwrap_or_default())
+        }
+        _ => Err(LoadError::Rejected(Rejected {
+            sources: loader.sources,
+            diagnostics: loader.diagnostics,
+        })),
+    }
+}
+
 /// Reads a scenario from a text called `name`; files it names are looked for in the current folder.
 ///
 /// # Errors

@@ -52,6 +52,23 @@ pub struct Key {
 }
 
 impl Node {
+    /// Its value without its place.
+    pub fn plain(&self) -> toml::Value {
+        match &self.value {
+            Value::Text(text) | Value::Datetime(text) => toml::Value::String(text.clone()),
+            Value::Integer(i) => {
+                i64::try_from(*i).map_or(toml::Value::Float(*i as f64), Into::into)
+            }
+            Value::Float(x) => toml::Value::Float(*x),
+            Value::Boolean(b) => toml::Value::Boolean(*b),
+            Value::Array(items) => toml::Value::Array(items.iter().map(Node::plain).collect()),
+            Value::Table(entries) => {
+                let plain = |(key, node): &(Key, Node)| (key.name.clone(), node.plain());
+                toml::Value::Table(entries.iter().map(plain).collect())
+            }
+        }
+    }
+
     /// The kind of value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
