@@ -1,7 +1,7 @@
 //! The program as a user runs it: exit codes, files, messages.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn pollpace() -> Command {
