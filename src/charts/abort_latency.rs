@@ -94,23 +94,35 @@ pub fn svg(figure: &AbortLatency) -> Result<String, ChartError> {
             GREY,
             Hold::Left,
         )?;
-        if let Some((limit, of)) = figure.limit_ms.as_ref().filter(|l| x.has(l.0)) {
-            let at = x.at(*limit);
-            canvas.dashed(&[(at, first - 2), (at, last)], (5.0, 4.0), stroke(GREY, 2))?;
-            let words = format!("objective: {of} ≤ {}", short(*limit));
-            let hold = if at - left > 200 {
-                Hold::Right
-            } else {
-                Hold::Left
-            };
-            canvas.text((at, top + 10), &words, TEXT, GREY, hold)?;
-        }
+        draw_limit(canvas, figure, &x, (top, last))?;
         for (i, row) in figure.rows.iter().enumerate() {
             let y = first + ROW * i as i32 + ROW / 2;
             draw_row(canvas, row, &x, (left, y), chosen)?;
         }
         Ok(())
     })
+}
+
+/// The line of the objective from the head to the axis.
+fn draw_limit(
+    canvas: &Canvas<'_>,
+    figure: &AbortLatency,
+    x: &Axis,
+    (top, last): (i32, i32),
+) -> Result<(), ChartError> {
+    let Some((limit, of)) = figure.limit_ms.as_ref().filter(|l| x.has(l.0)) else {
+        return Ok(());
+    };
+    let at = x.at(*limit);
+    let line = [(at, top + HEAD - 2), (at, last)];
+    canvas.dashed(&line, (5.0, 4.0), stroke(GREY, 2))?;
+    let words = format!("objective: {of} ≤ {} ms", short(*limit));
+    let hold = if at - x.span().0 > 200 {
+        Hold::Right
+    } else {
+        Hold::Left
+    };
+    canvas.text((at, top + 10), &words, TEXT, GREY, hold)
 }
 
 fn x_axis(figure: &AbortLatency, pixels: (i32, i32)) -> Axis {

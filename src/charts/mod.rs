@@ -1,7 +1,7 @@
 //! Figures as SVG and PNG: 720 px wide, text of 12 px or more, colours safe for colour-blind readers, the same bytes for the same input.
 //!
 //! A figure is plain data, which can be kept and drawn again: each has a file with its data and its drawing. What they share is the page
-//! (`canvas`), the scales (`axis`) and lines of equal value (`contours`). Nothing here runs or estimates anything: the data is made in
+//! (`canvas`), the places of labels (`labels`), the scales (`axis`). Nothing here runs or estimates anything: the data is made in
 //! [`crate::report::figures`].
 
 pub mod abort_latency;
@@ -12,8 +12,11 @@ pub mod curves;
 pub mod differences;
 pub mod floor_ceiling_map;
 pub mod hint_effect;
+mod labels;
 pub mod over_time;
 mod raster;
+mod shades;
+mod times;
 pub mod trade_off;
 
 pub use abort_latency::AbortLatency;

@@ -4,7 +4,8 @@ use plotters::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Frame, short};
-use super::canvas::{Canvas, EDGE, GREY, Hold, Page, Px, TEXT, apart, cut, page, stroke};
+use super::canvas::{Canvas, EDGE, GREY, Hold, Page, Px, TEXT, cut, page, stroke};
+use super::labels::apart;
 use super::{ChartError, PALETTE, WIDTH};
 
 /// What the figure shows.

@@ -4,7 +4,8 @@ use plotters::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Frame, extent, short};
-use super::canvas::{Canvas, EDGE, GREY, Hold, Page, Places, Px, TEXT, page, stroke};
+use super::canvas::{Canvas, EDGE, GREY, Hold, Page, Px, TEXT, page, stroke};
+use super::labels::Places;
 use super::{ChartError, PALETTE, WIDTH};
 
 /// What the figure shows.

@@ -406,7 +406,7 @@ mod tests {
             of("\"31s\"", MIXED, "[budget]\nfleet = { rate = \"9/s\" }"),
             None
         );
-        assert_eq!(of("\"290s\"", MIXED, ""), None, "not in its steady state");
+        assert_eq!(of("\"295s\"", MIXED, ""), None, "not in its steady state");
         assert_eq!(
             of(
                 "\"31s\"",

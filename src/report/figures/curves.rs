@@ -195,23 +195,9 @@ fn over_first(swept: &Swept<'_>) -> Layout {
     let mut x: Vec<(f64, String)> = words.iter().map(|w| (x_of(w), w.to_string())).collect();
     x.sort_by(|a, b| a.0.total_cmp(&b.0));
     let others: Vec<usize> = several.iter().copied().filter(|i| *i != first).collect();
-    let key = |cell: &CellResult| {
-        let own: Vec<&str> = others
-            .iter()
-            .map(|i| parameters(cell)[*i].1.as_str())
-            .collect();
-        own.join(" / ")
-    };
-    let mut lines: Vec<String> = Vec::new();
-    let mut places = Vec::new();
-    for cell in swept.cells {
-        let key = key(cell);
-        let at = lines.iter().position(|l| *l == key).unwrap_or_else(|| {
-            lines.push(key);
-            lines.len() - 1
-        });
-        places.push((x_of(&parameters(cell)[first].1), at));
-    }
+    let (lines, of) = lines_of(swept, &others);
+    let places = swept.cells.iter().zip(of);
+    let places = places.map(|(cell, line)| (x_of(&parameters(cell)[first].1), line));
     let per: Vec<&str> = others.iter().map(|i| names[*i]).collect();
     let heading = match per.is_empty() {
         true => format!("over {}", names[first]),
@@ -223,8 +209,24 @@ fn over_first(swept: &Swept<'_>) -> Layout {
         x,
         categories: !numbers,
         lines,
-        places,
+        places: places.collect(),
     }
+}
+
+/// The combinations of these parameters in the order of the plan, and for each cell which it has.
+fn lines_of(swept: &Swept<'_>, parameters: &[usize]) -> (Vec<String>, Vec<usize>) {
+    let mut lines: Vec<String> = Vec::new();
+    let mut of = Vec::new();
+    for cell in swept.cells {
+        let all = &swept.plan.cells[cell.number].parameters;
+        let own: Vec<&str> = parameters.iter().map(|i| all[*i].1.as_str()).collect();
+        let key = own.join(" / ");
+        of.push(lines.iter().position(|l| *l == key).unwrap_or(lines.len()));
+        if of.last() == Some(&lines.len()) {
+            lines.push(key);
+        }
+    }
+    (lines, of)
 }
 
 fn column(swept: &Swept<'_>, metrics: &[Metric], layout: &Layout) -> CurvesColumn {

@@ -288,7 +288,115 @@ pub(super) fn limit_of(objectives: &[Objective]) -> Option<(f64, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+    use crate::experiment::store::Store;
+    use crate::experiment::sweep::{Shard, Watch};
+
+    struct Unwatched;
+
+    impl Watch for Unwatched {
+        fn plan(&self, _units: u64) {}
+        fn done(&self) {}
+    }
+
+    /// The figures of a sweep over a small fleet whose tasks are aborted while they wait, with an objective.
+    fn figures(axes: &str) -> Vec<Figure> {
+        let fleet = format!(
+            "{}\nceiling = \"2s\"\nwait = \"checked_after_sleep\"\n[[objective]]\nmetric = \"completion_latency_p99_ms\"\nmax = 900\n",
+            crate::experiment::tests::SMALL.replace(
+                "duration = \"3s\"",
+                "duration = \"3s\"\nabort = { probability = 0.5, after = \"1500ms\" }"
+            )
+        );
+        let text = format!("scenario = \"small.toml\"\n{axes}");
+        let experiment = crate::scenario::read("sweep", &text).unwrap();
+        let load =
+            |overrides: &[String]| Ok(crate::scenario::parse("small", &fleet, overrides)?.scenario);
+        let plan = Plan::new("sweep", experiment, load).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (store, stop) = (Store::new(folder.path()), AtomicBool::new(false));
+        let cells = plan.run(Shard::WHOLE, &store, &stop, &Unwatched).unwrap();
+        let chosen = crate::experiment::choose::choose(&cells, &plan.cost).map(|c| c.number);
+        let provenance = Provenance::new("sweep", &[], &plan.base);
+        let figures = of_sweep(&plan, &cells, &plan.base.objective, chosen, &provenance);
+        figures
+            .iter()
+            .for_each(|f| assert!(f.svg().is_ok(), "{}", f.name()));
+        figures
+    }
+
+    const FLOORS: &str = "constraints = [\"floor <= ceiling\"]\n[[axis]]\nname = \"floor\"\npath = \"policy.p.floor\"\nvalues = [\"500ms\", \"1s\", \"2s\"]\n\
+                          [[axis]]\nname = \"ceiling\"\npath = \"policy.p.ceiling\"\nvalues = [\"1s\", \"2s\"]\n";
+
+    #[test]
+    fn a_grid_has_four_figures_with_the_choice_in_each() {
+        let figures = figures(FLOORS);
+        let [
+            Figure::TradeOff(trade_off),
+            Figure::FloorCeilingMap(map),
+            Figure::Curves(curves),
+            Figure::AbortLatency(abort),
+        ] = &figures[..]
+        else {
+            panic!("{figures:?}");
+        };
+        // With a default of 1 s, a floor of 2 s is the one that waits too long.
+        let points = trade_off.lines.iter().flat_map(|l| &l.points);
+        assert_eq!(points.clone().filter(|p| p.chosen).count(), 1);
+        assert_eq!(trade_off.latency_limit_ms, Some(900.0));
+        assert_eq!(map.cells.len(), 5, "2s over 1s is left out");
+        let infeasible: Vec<(usize, usize)> = map
+            .cells
+            .iter()
+            .filter(|c| c.feasible == Some(false))
+            .map(|c| (c.floor, c.ceiling))
+            .collect();
+        assert_eq!(infeasible, [(2, 1)]);
+        let lines: Vec<usize> = curves.columns.iter().map(|c| c.lines.len()).collect();
+        assert_eq!((curves.metrics.len(), lines), (4, vec![2, 3]));
+        assert_eq!(curves.metrics[2].limits, [900.0]);
+        assert_eq!(abort.rows.len(), 2, "a row for each ceiling");
+        assert_eq!(abort.rows.iter().filter(|r| r.chosen).count(), 1);
+    }
+
+    #[test]
+    fn another_sweep_has_curves_over_its_first_numbers_and_a_row_for_each_manner() {
+        let figures = figures(
+            "[[axis]]\nname = \"wait\"\npath = \"policy.p.wait\"\nvalues = [\"interruptible\", \"checked_after_sleep\"]\n\
+             [[axis]]\nname = \"members\"\npath = \"tenant.t.count\"\nvalues = [3, 1]\n",
+        );
+        let [Figure::Curves(curves), Figure::AbortLatency(abort)] = &figures[..] else {
+            panic!("{figures:?}");
+        };
+        let column = &curves.columns[0];
+        assert_eq!(column.x, [(1.0, "1".to_string()), (3.0, "3".to_string())]);
+        let lines: Vec<&str> = column.lines.iter().map(|l| l.label.as_str()).collect();
+        assert_eq!(
+            (column.x_label.as_str(), lines),
+            ("members", vec!["interruptible", "checked_after_sleep"])
+        );
+        assert!(!column.categories);
+        let labels: Vec<&str> = abort.rows.iter().map(|r| r.label.as_str()).collect();
+        assert!(
+            labels[0].contains("wait interruptible") && labels.len() == 2,
+            "{labels:?}"
+        );
+        assert!(abort.rows[0].p50_ms < abort.rows[1].p50_ms);
+    }
+
+    #[test]
+    fn where_nothing_is_a_number_x_has_categories() {
+        let figures = figures(
+            "[[axis]]\nname = \"wait\"\npath = \"policy.p.wait\"\nvalues = [\"interruptible\", \"ignored\"]\n",
+        );
+        let Figure::Curves(curves) = &figures[0] else {
+            panic!("{figures:?}");
+        };
+        assert!(curves.columns[0].categories && curves.columns[0].lines.len() == 1);
+        assert_eq!(curves.columns[0].x[1], (1.0, "ignored".to_string()));
+    }
 
     #[test]
     fn what_is_spread_keeps_its_ends_and_the_one() {
