@@ -1,6 +1,6 @@
 //! The columns of the result files: their names, types and meaning, as they are written and as they are published.
 //!
-//! Each file's head is made from the same list as its schema. Types come from the values themselves ([`row`]), meanings from one table by name, and
+//! Each file's head is made from the same list as its schema. Types come from the values themselves (the macro `row`), meanings from one table by name, and
 //! those of metrics from the [`catalogue`].
 
 use serde_json::{Map, Value, json};
