@@ -138,12 +138,16 @@ fn the_published_schema_is_that_of_the_files() {
         home,
         "run fleet.toml --replications 2 --set run.seed=3 --out run --quiet",
     );
+    pollpace(
+        home,
+        "compare fleet.toml fleet.toml --set-b policy.p.default=500ms --replications 2 --out both --quiet",
+    );
     let package: Value = serde_json::from_slice(&pollpace(home, "schema results")).unwrap();
     let resources = package["resources"].as_array().unwrap();
     let metrics = pollpace::catalogue::names().len();
     let groups = 4;
     let axes = ["default", "hosts"];
-    let cases: [(&str, &str, &[&str], Option<usize>); 6] = [
+    let cases: [(&str, &str, &[&str], Option<usize>); 7] = [
         ("cells", "sweep", &axes, Some(4)),
         ("results", "sweep", &axes, Some(4 * 2 * groups * metrics)),
         // As many as the search takes.
@@ -151,6 +155,7 @@ fn the_published_schema_is_that_of_the_files() {
         ("summary", "run", &[], Some(groups * metrics)),
         ("replications", "run", &[], Some(2 * groups * metrics)),
         ("timeseries", "run", &[], Some(20 * groups)),
+        ("differences", "both", &[], Some(groups * metrics)),
     ];
     assert_eq!(resources.len(), cases.len());
     for (resource, (name, of, axes, rows)) in resources.iter().zip(cases) {

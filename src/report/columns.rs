@@ -1,12 +1,12 @@
 //! The columns of the result files: their names, types and meaning, as they are written and as they are published.
 //!
-//! Each file's head is made from the same list as its schema. Types come from the values themselves ([`row`]), meanings from one table by name, and
+//! Each file's head is made from the same list as its schema. Types come from the values themselves (the macro `row`), meanings from one table by name, and
 //! those of metrics from the [`catalogue`].
 
 use serde_json::{Map, Value, json};
 
 use super::decision::SHOWN;
-use super::files;
+use super::{compare, files};
 use crate::catalogue;
 
 /// What stands in a column.
@@ -38,7 +38,10 @@ pub struct Column {
 impl Column {
     /// A column of values of the type `T`, its meaning being that of its name.
     pub fn of<T: Cell>(name: &str) -> Self {
-        let known = MEANINGS.iter().find(|(known, _)| *known == name);
+        let meant = |name: &str| MEANINGS.iter().find(|(known, _)| *known == name);
+        // Of one of two sides that are compared.
+        let side = name.strip_suffix("_a").or(name.strip_suffix("_b"));
+        let known = meant(name).or(side.and_then(meant));
         Column {
             name: name.into(),
             kind: T::KIND,
@@ -56,9 +59,14 @@ impl Column {
     /// The unit, by the end of its name.
     fn unit(&self) -> Option<&'static str> {
         let name = self.name.trim_end_matches("_lo").trim_end_matches("_hi");
-        [("_ms", "ms"), ("_per_s", "1/s"), ("_s", "s")]
-            .into_iter()
-            .find_map(|(end, unit)| name.ends_with(end).then_some(unit))
+        [
+            ("_ms", "ms"),
+            ("_per_s", "1/s"),
+            ("_s", "s"),
+            ("_percent", "%"),
+        ]
+        .into_iter()
+        .find_map(|(end, unit)| name.ends_with(end).then_some(unit))
     }
 
     /// Its field of a Table Schema.
@@ -78,14 +86,14 @@ impl Column {
         }
         let mut constraints = Map::new();
         // An empty text is a value for those who write it and none for those who read it.
-        if self.required && self.name != "parameters" {
+        if self.required && !self.name.starts_with("parameters") {
             constraints.insert("required".into(), json!(true));
         }
         if self.kind == Kind::Whole {
             constraints.insert("minimum".into(), json!(0));
         }
         match &*self.name {
-            "scenario_hash" | "fingerprint" => {
+            "scenario_hash" | "scenario_hash_a" | "scenario_hash_b" | "fingerprint" => {
                 constraints.insert("pattern".into(), json!("[0-9a-f]{16}"));
             }
             "metric" => {
@@ -209,22 +217,33 @@ fn repeat_with() -> [Column; 5] {
 }
 
 /// What stands in the columns that are no metrics.
-const MEANINGS: [(&str, &str); 31] = [
+const MEANINGS: [(&str, &str); 37] = [
+    ("a", "mean of the first side"),
+    ("b", "mean of the second side"),
     ("best", "is it the best point of the search?"),
     (
         "cell",
         "number of the cell, from 0, in the order of the plan",
     ),
     (
+        "change_percent",
+        "the difference by the mean of the first side",
+    ),
+    (
         "chosen",
         "is it the recommended cell? none is while cells are missing",
     ),
     ("confidence", "level of the interval"),
+    ("correlation", "of the two sides over the replications"),
     (
         "cost",
         "what the search makes least, the load where nothing else is named; undefined where the metric is",
     ),
     ("defined", "replications in which the metric is defined"),
+    (
+        "difference",
+        "mean of the second side less that of the first, in each replication",
+    ),
     ("experiment", "file name of the experiment"),
     (
         "feasible",
@@ -282,6 +301,10 @@ const MEANINGS: [(&str, &str); 31] = [
         "`tasks/get` sent in the window, mean over the replications",
     ),
     (
+        "unpaired_half_width",
+        "half the interval that independent runs would give",
+    ),
+    (
         "value",
         "value of the metric in the replication; undefined without a sample, or where it is censored",
     ),
@@ -309,6 +332,7 @@ pub fn schema() -> Value {
             file("summary", "a row per group and metric of a run", &files::summary_columns(), &["group", "metric"], false),
             file("replications", "a row per replication, group and metric of a run", &files::replications_columns(), &["replication", "group", "metric"], false),
             file("timeseries", "a row per group and window of a run, warm-up included", &files::timeseries_columns(), &["group", "window_start_s"], false),
+            file("differences", "a row per group and metric of two scenarios that are compared", &compare::columns(), &["group", "metric"], false),
         ],
     })
 }
@@ -349,6 +373,7 @@ mod tests {
             files::summary_columns(),
             files::replications_columns(),
             files::timeseries_columns(),
+            compare::columns(),
         ] {
             for column in &columns {
                 assert!(

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
-
+use super::columns::{Column, row};
 use super::files::csv_text;
 use super::table::{align_numbers, plain_table};
 use super::{Provenance, format};
@@ -126,28 +125,34 @@ fn interval(d: &Difference) -> String {
     }
 }
 
-#[derive(Serialize)]
-struct Row<'a> {
-    scenario_a: &'a str,
-    parameters_a: &'a str,
-    scenario_b: &'a str,
-    parameters_b: &'a str,
-    group: &'a str,
-    metric: &'a str,
-    a: Option<f64>,
-    b: Option<f64>,
-    difference: Option<f64>,
-    lo: Option<f64>,
-    hi: Option<f64>,
-    change_percent: Option<f64>,
-    unpaired_half_width: Option<f64>,
-    correlation: Option<f64>,
-    confidence: f64,
-    replications: usize,
-    seed: u64,
-    scenario_hash_a: &'a str,
-    scenario_hash_b: &'a str,
-    version: &'a str,
+row! {
+    struct Row<'a> {
+        scenario_a: &'a str,
+        parameters_a: &'a str,
+        scenario_b: &'a str,
+        parameters_b: &'a str,
+        group: &'a str,
+        metric: &'a str,
+        a: Option<f64>,
+        b: Option<f64>,
+        difference: Option<f64>,
+        lo: Option<f64>,
+        hi: Option<f64>,
+        change_percent: Option<f64>,
+        unpaired_half_width: Option<f64>,
+        correlation: Option<f64>,
+        confidence: f64,
+        replications: usize,
+        seed: u64,
+        scenario_hash_a: &'a str,
+        scenario_hash_b: &'a str,
+        version: &'a str,
+    }
+}
+
+/// The columns of `differences.csv`.
+pub fn columns() -> Vec<Column> {
+    Row::columns()
 }
 
 /// `differences.csv`: one row per group and metric.
