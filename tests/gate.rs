@@ -438,20 +438,100 @@ fn what_is_forgotten_after_a_stop_cannot_be_reconciled() {
 }
 
 #[test]
-fn tasks_too_few_to_meet_every_hint_prove_nothing() {
+fn a_hint_that_is_tight_by_itself_trips_though_others_hide_it() {
+    let hidden = SOUND
+        .replace("delay = \"5ms\"", "delay = \"50ms\"")
+        .replace(
+            "floor = \"500ms\"",
+            "default = \"500ms\"\nrules = [{ class = \"negative\", then = \"use\" }, { class = \"zero\", then = \"default\" }, { min = 0, max = 100, then = \"default\" }]",
+        )
+        .replace("ceiling = \"2s\"", "ceiling = \"500ms\"");
+    let put = Put::new(&hidden);
+    let answer = put.answer(&[]);
+    assert_eq!(
+        all_tripped(&answer),
+        [Some(true), Some(false), Some(false), Some(false)]
+    );
+    assert_eq!(where_tripped(&answer, 1), ["malformed"]);
+    let of_malformed = findings(&answer, 1)
+        .iter()
+        .filter(|f| f["condition"] == "malformed");
+    let (bad, good): (Vec<&Value>, Vec<&Value>) = of_malformed.partition(|f| f["tripped"] == true);
+    // One of the nine, and not the mixture.
+    assert_eq!((bad.len(), good.len()), (1, 9));
+    assert_eq!(
+        (&bad[0]["value"], &bad[0]["bound"]),
+        (&100.0.into(), &200.0.into())
+    );
+    let shown = text(&put.gate(&[]).stdout);
+    let told = "tenant t on server s: every hint -250 ms: median gap 100 ms, below 200 ms";
+    assert!(shown.contains(told), "{shown}");
+    let mended = hidden.replace("{ class = \"negative\", then = \"use\" }, ", "");
+    assert_eq!(all_tripped(&Put::new(&mended).answer(&[])), PASSED);
+}
+
+#[test]
+fn a_single_task_meets_every_hint() {
     let one = SOUND
         .replace("count = 10", "count = 1")
         .replace("{ poisson = { rate = \"12/min\" } }", "{ at_once = {} }");
-    let one = Put::new(&one);
-    let answer = one.answer(&["--replications", "1"]);
+    let answer = Put::new(&one).answer(&["--replications", "1"]);
+    assert_eq!(all_tripped(&answer), PASSED);
+    // The six conditions, and the hints of three of them.
+    assert_eq!(findings(&answer, 1).len(), 6 + 3 + 2 + 9);
+}
+
+#[test]
+fn tasks_that_are_not_polled_twice_pass_by_their_waits_only() {
+    // Waits of 8 s and more, and tasks of 10 s: aborted ones are polled once.
+    let long = SOUND
+        .replace("floor = \"500ms\"", "floor = \"9s\"")
+        .replace("ceiling = \"2s\"", "ceiling = \"20s\"");
+    let answer = Put::new(&long).answer(&[]);
+    let once = |answer: &Value, told: &str| {
+        let found = findings(answer, 1).iter();
+        let mut found = found.filter(|f| f["evidence"].as_str().unwrap().contains(told));
+        found.next().unwrap_or_else(|| panic!("{answer}")).clone()
+    };
+    let found = once(&answer, "no task was polled twice, median wait");
     assert_eq!(
-        all_tripped(&answer),
-        [None, Some(false), Some(false), Some(false)]
+        (&found["metric"], &found["tripped"]),
+        (&"interval_p50_ms".into(), &false.into())
     );
-    let shown = text(&one.gate(&["--replications", "1"]).stdout);
-    assert!(shown.contains("MAY NOT BE DEPLOYED: unknown: 1"), "{shown}");
-    assert!(shown.contains("more replications show them"), "{shown}");
-    assert_eq!(all_tripped(&one.answer(&["--replications", "100"])), PASSED);
+    assert_eq!(tripped(&answer, 1), Some(false));
+    // Tasks that end before their first answer is followed by a second poll, with waits that are short.
+    let brief = SOUND
+        .replace("floor = \"500ms\"", "floor = \"1ms\"\ndefault = \"1ms\"")
+        .replace("ceiling = \"2s\"", "ceiling = \"1ms\"")
+        .replace("duration = \"10s\"", "duration = \"1ms\"");
+    let answer = Put::new(&brief).answer(&[]);
+    let found = once(
+        &answer,
+        "no task was polled twice, median wait 1.0 ms, below 20 ms",
+    );
+    assert_eq!(found["tripped"], Value::Null);
+    assert_eq!(tripped(&answer, 1), None);
+}
+
+#[test]
+fn a_class_of_which_nothing_was_aborted_proves_nothing() {
+    // A second class whose tasks end before an abort can reach them: all of them come at the end.
+    let late = SOUND.replace(
+        "    [policy.p]",
+        "    [[tenant]]\n    name = \"late\"\n    arrivals = { offset = { after = \"59900ms\" } }\n    duration = \"10min\"\n    servers = { s = 1 }\n    policy = \"p\"\n    [policy.p]",
+    );
+    let answer = Put::new(&late).answer(&[]);
+    assert_eq!(tripped(&answer, 4), None);
+    let found = findings(&answer, 4).iter().find(|f| f["tripped"].is_null());
+    let found = found.unwrap();
+    assert_eq!(
+        (&found["condition"], &found["tenant"], &found["server"]),
+        (&"cancellation".into(), &"late".into(), &"s".into())
+    );
+    // And one that never has a task proves as little.
+    let never = late.replace("59900ms", "61s");
+    let answer = Put::new(&never).answer(&[]);
+    assert_eq!((tripped(&answer, 1), tripped(&answer, 4)), (None, None));
 }
 
 #[test]

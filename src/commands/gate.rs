@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use pollpace::engine::RunError;
-use pollpace::experiment::gate::{Condition, bounds_abort_latency, gate};
+use pollpace::experiment::gate::{bounds_abort_latency, gate, replications};
 use pollpace::report::{Provenance, gate as report};
 use pollpace::scenario::units::Duration;
 use pollpace::scenario::written::Objective;
@@ -51,8 +51,7 @@ pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     let scenario = args.scenario.load(&overrides)?;
     let objectives = objectives(&args.objectives, &scenario)?;
     let stop = stop_on_interrupt()?;
-    let units = Condition::ALL.len() as u64 * u64::from(scenario.run.replications.0);
-    let bar = progress(units, "replications", args.quiet);
+    let bar = progress(replications(&scenario), "replications", args.quiet);
     let put = || {
         gate(&scenario, &objectives, args.tight_loop, &stop, || {
             bar.inc(1)

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::experiment::what_if::{HUGE_HINT_MS, with_hints, with_tasks};
 use crate::model::TimeSampler;
-use crate::policy::{HintClass, RawHint};
 use crate::scenario::Scenario;
 use crate::scenario::distribution::{Distribution, Kind};
 use crate::scenario::fields::Share;
@@ -71,8 +70,8 @@ impl Condition {
         }
     }
 
-    /// The scenario under it. Hints are drawn for each task, in equal shares, and are the same in all of its answers: where one hint alone makes a loop tight, most
-    /// polls are those of its tasks.
+    /// The scenario under it. Hints are drawn for each task, in equal shares, and are the same in all of its answers. What one hint alone does to a loop may not
+    /// show among the others, so each is tried by itself, too: see [`Condition::of_hint`].
     pub fn of(self, scenario: &Scenario) -> Scenario {
         match self {
             Condition::Normal => scenario.clone(),
@@ -88,6 +87,11 @@ impl Condition {
             }
             Condition::Concurrency => with_tasks(scenario, MORE_TASKS),
         }
+    }
+
+    /// The scenario with servers that give this hint, and no other, to every task.
+    pub fn of_hint(scenario: &Scenario, hint: &Wire) -> Scenario {
+        with_hints(scenario, std::slice::from_ref(hint))
     }
 
     /// The hints that it puts in place of the scenario's; none where it leaves those.
@@ -109,24 +113,22 @@ impl Condition {
             _ => Vec::new(),
         }
     }
-
-    /// The classes of these hints.
-    pub fn hint_classes(self) -> Vec<HintClass> {
-        let mut classes: Vec<HintClass> = self.hints().iter().map(class_of).collect();
-        classes.dedup();
-        classes
-    }
 }
 
-/// The class of a hint that a condition puts in place of the scenario's.
-fn class_of(wire: &Wire) -> HintClass {
-    match wire {
-        Wire::Absent => HintClass::Absent,
-        Wire::Null => HintClass::Null,
-        Wire::Text(_) => HintClass::Text,
-        Wire::Value(ms) => RawHint::Number(*ms).class(),
+/// A hint in words, as in [`Condition::what`].
+pub fn named(hint: &Wire) -> String {
+    match hint {
+        Wire::Absent => "none".into(),
+        Wire::Null => "null".into(),
+        Wire::Text(text) => format!("{text:?}"),
+        Wire::Value(ms) if *ms == HUGE_HINT_MS => "2^31 - 1 ms".into(),
+        Wire::Value(ms) if *ms == HUGE_HINT_MS + 1.0 => "2^31 ms".into(),
+        Wire::Value(ms) if *ms == HOUR_MS => "an hour".into(),
+        Wire::Value(ms) if ms.is_nan() => "NaN".into(),
+        Wire::Value(ms) if ms.abs() >= 1e15 => format!("{ms:e} ms"),
+        Wire::Value(ms) => format!("{ms} ms"),
         // No condition draws one.
-        Wire::Ms(_) => HintClass::Sane,
+        Wire::Ms(_) => "drawn".into(),
     }
 }
 
@@ -171,6 +173,7 @@ mod tests {
 
     use super::*;
     use crate::experiment::{Results, run, tests::SMALL};
+    use crate::policy::HintClass;
 
     fn scenario(overrides: &[&str]) -> Scenario {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
@@ -192,11 +195,9 @@ mod tests {
         // The floor keeps a hint of 0 from being a loop that takes no time.
         let horizon = &["run.horizon=200s", "policy.p.floor=100ms"];
         let seen = |condition| results(condition, horizon).pairs[0].hints;
-        let malformed = Condition::Malformed.hint_classes();
-        assert_eq!(malformed.len(), 8, "{malformed:?}");
         let counts = seen(Condition::Malformed);
         for class in HintClass::ALL {
-            let wanted = malformed.contains(&class);
+            let wanted = !matches!(class, HintClass::Zero | HintClass::Sane);
             assert_eq!(counts[class as usize] > 0, wanted, "{class:?}");
         }
         let low = results(Condition::Low, horizon);
@@ -205,6 +206,24 @@ mod tests {
         let high = results(Condition::High, horizon);
         assert_eq!(high.pairs[0].hint_greatest, HUGE_HINT_MS);
         assert_eq!(high.pairs[0].hint_least, HOUR_MS);
+    }
+
+    #[test]
+    fn a_hint_by_itself_is_the_only_one_and_has_a_name() {
+        let names = |condition: Condition| condition.hints().iter().map(named).collect::<Vec<_>>();
+        assert_eq!(names(Condition::Low), ["0 ms", "1 ms", "10 ms"]);
+        assert_eq!(names(Condition::High), ["an hour", "2^31 - 1 ms"]);
+        let malformed = [
+            "-250 ms", "0.5 ms", "NaN", "\"soon\"", "null", "none", "2^31 ms", "1e15 ms",
+            "1e300 ms",
+        ];
+        assert_eq!(names(Condition::Malformed), malformed);
+        let changed = Condition::of_hint(&scenario(&[]), &Wire::Value(-250.0));
+        let results = run(&changed, &AtomicBool::new(false), |_| {}).unwrap();
+        for class in HintClass::ALL {
+            let seen = results.pairs[0].hints[class as usize] > 0;
+            assert_eq!(seen, class == HintClass::Negative, "{class:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Nothing is chosen here, and no objective but those on abort latencies is looked at. What could not be observed is no pass: a trip is passed only where every finding says so.
 
 mod conditions;
+mod loops;
 mod traffic;
 mod trips;
 
@@ -15,7 +16,7 @@ use crate::catalogue::is_worst_hint;
 use crate::engine::RunError;
 use crate::scenario::Scenario;
 use crate::scenario::units::{Duration, MS};
-use crate::scenario::written::Objective;
+use crate::scenario::written::{Objective, Wire};
 pub use conditions::{Condition, MORE_TASKS};
 pub use trips::{Finding, Trip, Tripped};
 
@@ -23,6 +24,9 @@ pub use trips::{Finding, Trip, Tripped};
 pub const TIGHT: Duration = Duration(20 * MS);
 /// … and so is one below this many median round trips.
 pub const TIGHT_ROUND_TRIPS: u64 = 2;
+
+/// Replications of each hint by itself, or as many as the scenario asks for where that is fewer: every task meets the hint, so few show it.
+pub const HINT_REPLICATIONS: u32 = 2;
 
 /// A condition and what came of it.
 #[derive(Clone, Debug)]
@@ -32,6 +36,19 @@ pub struct Tried {
     /// The scenario under it.
     pub scenario: Scenario,
     /// Its results, or why it stopped: a loop that takes no time, or too many events.
+    pub results: Result<Results, RunError>,
+    /// Its hints, each by itself; none where it leaves the scenario's.
+    pub hints: Vec<TriedHint>,
+}
+
+/// A hint that servers give to every task, and what came of it.
+#[derive(Clone, Debug)]
+pub struct TriedHint {
+    /// The hint.
+    pub hint: Wire,
+    /// The scenario with it.
+    pub scenario: Scenario,
+    /// Its results, or why it stopped.
     pub results: Result<Results, RunError>,
 }
 
@@ -61,7 +78,15 @@ pub fn bounds_abort_latency(objective: &Objective) -> bool {
     objective.max.is_some() && metric.starts_with("abort_latency_") && metric.ends_with("_ms")
 }
 
-/// Runs the six conditions on the current thread pool and looks for trips. `done` is called after each replication.
+/// How many replications [`gate`] runs.
+pub fn replications(scenario: &Scenario) -> u64 {
+    let own = scenario.run.replications.0;
+    let hints: usize = Condition::ALL.iter().map(|c| c.hints().len()).sum();
+    Condition::ALL.len() as u64 * u64::from(own)
+        + hints as u64 * u64::from(own.min(HINT_REPLICATIONS))
+}
+
+/// Runs the six conditions, and each of their hints by itself, on the current thread pool and looks for trips. `done` is called after each replication.
 ///
 /// # Errors
 /// [`RunError::Interrupted`] where `stop` was set, and [`RunError::NoArrival`].
@@ -72,21 +97,38 @@ pub fn gate(
     stop: &AtomicBool,
     done: impl Fn() + Sync,
 ) -> Result<Answer, RunError> {
-    let put = |condition: Condition| {
-        let mut changed = condition.of(scenario);
+    let results_of = |changed: &mut Scenario| {
         // They cost runs of their own, and are not asked for.
         changed.objective.retain(|o| !is_worst_hint(&o.metric));
+        run(changed, stop, |_| done())
+    };
+    let alone = |hint: Wire| {
+        let mut changed = Condition::of_hint(scenario, &hint);
+        let replications = &mut changed.run.replications.0;
+        *replications = (*replications).min(HINT_REPLICATIONS);
+        TriedHint {
+            results: results_of(&mut changed),
+            scenario: changed,
+            hint,
+        }
+    };
+    let put = |condition: Condition| {
+        let mut changed = condition.of(scenario);
         Tried {
             condition,
-            results: run(&changed, stop, |_| done()),
+            results: results_of(&mut changed),
             scenario: changed,
+            hints: condition.hints().into_par_iter().map(alone).collect(),
         }
     };
     let tried: Vec<Tried> = Condition::ALL.into_par_iter().map(put).collect();
     if stop.load(Ordering::Relaxed) {
         return Err(RunError::Interrupted);
     }
-    let mut failed = tried.iter().filter_map(|one| one.results.as_ref().err());
+    let of_hints = tried.iter().flat_map(|one| &one.hints);
+    let results = tried.iter().map(|one| &one.results);
+    let results = results.chain(of_hints.map(|one| &one.results));
+    let mut failed = results.filter_map(|results| results.as_ref().err());
     if let Some(error) = failed.find(|error| !error.hangs()) {
         return Err(error.clone());
     }

@@ -2,19 +2,14 @@
 
 use serde::Serialize;
 
-use super::{Condition, TIGHT, TIGHT_ROUND_TRIPS, Tried, traffic};
+use super::{Condition, Tried, loops, traffic};
 use crate::engine::RunError;
 use crate::experiment::{Results, Verdict};
 use crate::metrics::summary::Group;
-use crate::metrics::tally::PairTally;
 use crate::model::{Abort, Model};
-use crate::policy::HintClass;
 use crate::scenario::Scenario;
 use crate::scenario::units::Duration;
 use crate::scenario::written::Objective;
-
-/// Quantiles of gaps are known to this share of themselves.
-const RESOLUTION: f64 = 0.001;
 
 /// What may go wrong with a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -119,7 +114,7 @@ impl Finding {
         }
     }
 
-    fn at(self, tenant: &str, server: &str) -> Self {
+    pub(super) fn at(self, tenant: &str, server: &str) -> Self {
         Finding {
             tenant: tenant.into(),
             server: server.into(),
@@ -167,8 +162,8 @@ pub fn all(
         };
         for one in tried {
             let mut found = match (&one.results, trip) {
+                (_, Trip::TightLoop) => loops::tight(one, tight_loop),
                 (Err(error), _) => stopped(error, one.condition, trip),
-                (Ok(results), Trip::TightLoop) => tight_loops(one, results, tight_loop),
                 (Ok(results), Trip::AbortLatency) => abort_latencies(one, results, objectives),
                 (Ok(results), Trip::UnboundedTraffic) => traffic::peaks(one, results),
                 (Ok(results), Trip::Unreconciled) => orphans(one, results),
@@ -187,7 +182,7 @@ pub fn all(
 }
 
 /// What a run that stopped says: its loop is tight, and nothing else is known.
-fn stopped(error: &RunError, condition: Condition, trip: Trip) -> Vec<Finding> {
+pub(super) fn stopped(error: &RunError, condition: Condition, trip: Trip) -> Vec<Finding> {
     let asked = trip != Trip::UnboundedTraffic || condition == Condition::Concurrency;
     if !asked {
         return Vec::new();
@@ -219,79 +214,8 @@ fn stopped(error: &RunError, condition: Condition, trip: Trip) -> Vec<Finding> {
     vec![Finding::new(Some(condition), tripped, evidence).at(tenant, server)]
 }
 
-/// The median gaps of each tenant class on each server class.
-fn tight_loops(tried: &Tried, results: &Results, asked: Option<Duration>) -> Vec<Finding> {
-    let condition = Some(tried.condition);
-    let model = Model::new(&tried.scenario);
-    let servers = model.servers.len();
-    let mut found = Vec::new();
-    for (class, tenant) in model.tenants.iter().enumerate() {
-        let own = class * servers..(class + 1) * servers;
-        let unknown = unknown_hints(tried.condition, &results.pairs[own.clone()]);
-        found.extend(unknown.map(|what| Finding::new(condition, None, what).at(&tenant.name, "")));
-        for pair in own {
-            let gap = median_gap(&model, pair, &results.pairs[pair], asked);
-            let server = &model.servers[pair % servers].name;
-            found.extend(gap.map(|(tight, evidence, median, bound)| {
-                Finding::new(condition, Some(tight), evidence)
-                    .measured("gap_p50_ms", Some(median), Some(bound))
-                    .at(&tenant.name, server)
-            }));
-        }
-    }
-    if found.is_empty() {
-        let none = "no task was polled twice".to_string();
-        found.push(Finding::new(condition, Some(false), none));
-    }
-    found
-}
-
-/// What a tenant class has not met of a condition, from its tallies with each server class.
-fn unknown_hints(condition: Condition, pairs: &[PairTally]) -> Option<String> {
-    if pairs.iter().all(|pair| pair.created == 0) {
-        return Some("no task was created in the observed interval".into());
-    }
-    let met = |class: &HintClass| pairs.iter().any(|p| p.hints[*class as usize] > 0);
-    let mut missing = condition.hint_classes();
-    missing.retain(|class| !met(class));
-    let names: Vec<&str> = missing.iter().map(|class| class.name()).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "its tasks are too few to meet every hint, {} never came: more replications show them",
-            names.join(", ")
-        )
-    })
-}
-
-/// Is the median gap of a pair too short? With the finding in words, the gap and its bound in ms; `None` where no task was polled twice.
-fn median_gap(
-    model: &Model,
-    pair: usize,
-    tally: &PairTally,
-    asked: Option<Duration>,
-) -> Option<(bool, String, f64, f64)> {
-    let median = tally.gap.quantile(0.5, 0)?;
-    let delay = model.pairs[pair].delay.quantile(0.5);
-    let store = tally.store_latency.quantile(0.5, 0).unwrap_or(0);
-    let round_trips = TIGHT_ROUND_TRIPS * (2 * delay + store);
-    let (bound, because) = match asked {
-        Some(asked) => (asked.0, " (asked for)"),
-        None if round_trips > TIGHT.0 => (round_trips, " (2 median round trips)"),
-        None => (TIGHT.0, ""),
-    };
-    let tight = (median as f64) < bound as f64 * (1.0 - RESOLUTION);
-    let (median, bound) = (median as f64 / 1e6, bound as f64 / 1e6);
-    let compared = if tight { "below" } else { "not below" };
-    let evidence = format!(
-        "median gap {} ms, {compared} {} ms{because}",
-        short(median),
-        short(bound)
-    );
-    Some((tight, evidence, median, bound))
-}
-
 /// Milliseconds, with a decimal below 100.
-fn short(ms: f64) -> String {
+pub(super) fn short(ms: f64) -> String {
     if ms >= 100.0 || ms == 0.0 {
         format!("{ms:.0}")
     } else {
@@ -385,23 +309,42 @@ fn orphans(tried: &Tried, results: &Results) -> Vec<Finding> {
                 ),
         );
     }
+    found.extend(unseen_orphans(tried, &model, results));
     if !found.is_empty() {
         return found;
     }
     let tasks: u64 = results.pairs.iter().flat_map(|p| p.finals).sum();
     let aborted: u64 = results.pairs.iter().map(|p| p.aborts).sum();
-    let (tripped, evidence) = match tried.condition {
-        _ if tasks == 0 => (None, "no task was created in the observed interval".into()),
-        Condition::Cancellation if aborted == 0 => (None, "no task was aborted".into()),
-        Condition::Cancellation => (
-            Some(false),
-            format!("no orphan among {tasks} tasks, {aborted} of them aborted"),
-        ),
-        _ => (Some(false), format!("no orphan among {tasks} tasks")),
+    let evidence = match tried.condition {
+        Condition::Cancellation => {
+            format!("no orphan among {tasks} tasks, {aborted} of them aborted")
+        }
+        _ => format!("no orphan among {tasks} tasks"),
     };
-    vec![Finding::new(condition, tripped, evidence).measured(
-        "orphans",
-        tripped.map(|_| 0.0),
-        Some(0.0),
-    )]
+    vec![Finding::new(condition, Some(false), evidence).measured("orphans", Some(0.0), Some(0.0))]
+}
+
+/// Where a tenant class could leave orphans and nothing was seen of it.
+fn unseen_orphans(tried: &Tried, model: &Model, results: &Results) -> Vec<Finding> {
+    let condition = Some(tried.condition);
+    let servers = model.servers.len();
+    let mut found = Vec::new();
+    for (class, tenant) in model.tenants.iter().enumerate() {
+        for server in 0..servers {
+            let pair = &results.pairs[class * servers + server];
+            if tried.condition == Condition::Cancellation && pair.created > 0 && pair.aborts == 0 {
+                let evidence = "none of its tasks was aborted: more replications show it";
+                found.push(
+                    Finding::new(condition, None, evidence.into())
+                        .at(&tenant.name, &model.servers[server].name),
+                );
+            }
+        }
+        let own = &results.pairs[class * servers..(class + 1) * servers];
+        if own.iter().flat_map(|p| p.finals).sum::<u64>() == 0 {
+            let evidence = "no task was created in the observed interval";
+            found.push(Finding::new(condition, None, evidence.into()).at(&tenant.name, ""));
+        }
+    }
+    found
 }
