@@ -117,11 +117,8 @@ fn draw_limit(
     let line = [(at, top + HEAD - 2), (at, last)];
     canvas.dashed(&line, (5.0, 4.0), stroke(GREY, 2))?;
     let words = format!("objective: {of} ≤ {} ms", short(*limit));
-    let hold = if at - x.span().0 > 200 {
-        Hold::Right
-    } else {
-        Hold::Left
-    };
+    let fits = at + width(&words, TEXT) <= RIGHT;
+    let hold = if fits { Hold::Left } else { Hold::Right };
     canvas.text((at, top + 10), &words, TEXT, GREY, hold)
 }
 

@@ -81,6 +81,11 @@ impl Axis {
         (self.low..=self.high).contains(&value)
     }
 
+    /// Does a value lie below it?
+    pub fn cuts(&self, value: f64) -> bool {
+        value < self.low
+    }
+
     /// Its pixels, the least first.
     pub fn span(&self) -> (i32, i32) {
         (self.from.min(self.to), self.from.max(self.to))

@@ -101,11 +101,16 @@ pub fn svg(figure: &Curves) -> Result<String, ChartError> {
     let chosen = lines()
         .flat_map(|l| l.points.iter().flatten())
         .any(|p| p.chosen);
+    let below = (0..metrics).any(|row| {
+        let axis = y_axis(figure, row, (1, 0));
+        lines().any(|l| l.points[row].iter().any(|p| axis.cuts(p.value.1)))
+    });
     let words = [
         (true, "bands: confidence intervals"),
         (chosen, "circled: the choice"),
         (limits, "grey dashes: objectives"),
         (closed, "black dashes: closed form"),
+        (below, "values below an axis stand on it"),
     ];
     let told: Vec<&str> = words.iter().filter(|w| w.0).map(|w| w.1).collect();
     let about = Page {
@@ -178,7 +183,7 @@ fn x_axis(column: &CurvesColumn, (from, to): (i32, i32)) -> Axis {
     }
 }
 
-/// The same for all columns of a metric, logarithmic where the means span a decade.
+/// The same for all columns of a metric, logarithmic where the means above 0 span a decade.
 fn y_axis(figure: &Curves, row: usize, pixels: (i32, i32)) -> Axis {
     let points = || {
         figure
@@ -196,8 +201,11 @@ fn y_axis(figure: &Curves, row: usize, pixels: (i32, i32)) -> Axis {
             .chain(limits.filter(near)),
     );
     let (low, high) = shown.filter(|s| *s != (0.0, 0.0)).unwrap_or((0.0, 1.0));
-    if means.0 > 0.0 && means.1 >= 10.0 * means.0 {
-        Axis::log((low.max(means.0 / 2.0) / 1.1, high * 1.1), pixels)
+    // Nothing at all among much is no reason to crowd the rest.
+    let some = extent(points().map(|p| p.value.1).filter(|v| *v > 0.0)).unwrap_or((1.0, 1.0));
+    if means.0 >= 0.0 && some.1 >= 10.0 * some.0 {
+        let least = some.0.max(some.1 * 1e-4);
+        Axis::log((low.max(least / 2.0) / 1.1, high * 1.1), pixels)
     } else {
         let low = if low >= 0.0 && low < 0.5 * high {
             0.0
@@ -397,6 +405,17 @@ mod tests {
         ] {
             assert!(text.contains(words), "{words}");
         }
+    }
+
+    #[test]
+    fn a_zero_among_large_values_stands_on_a_logarithmic_axis() {
+        let text = svg(&figure(&[0.0, 3.0, 900.0])).unwrap();
+        assert!(text.contains("values below an axis stand on it"));
+        assert!(
+            !svg(&figure(&[1.0, 3.0, 900.0]))
+                .unwrap()
+                .contains("stand on it")
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The curves of a sweep: floors and ceilings each over the other, or the first thing that is varied with a line for each value of the rest.
 
+use super::super::table::label;
 use super::Grid;
 use super::sweep::{Swept, interval, spread};
 use crate::charts::curves::{
@@ -10,12 +11,12 @@ use crate::experiment::sweep::CellResult;
 use crate::scenario::units::Duration;
 use crate::theory;
 
-/// The metrics that are always shown where they are defined, with their words.
-const METRICS: [(&str, &str); 4] = [
-    (LOAD, "tasks/get rate (1/s)"),
-    ("completion_latency_p50_ms", "completion latency, p50 (ms)"),
-    ("completion_latency_p99_ms", "completion latency, p99 (ms)"),
-    ("abort_latency_p99_ms", "abort latency, p99 (ms)"),
+/// The metrics that are always shown where they are defined.
+const METRICS: [&str; 4] = [
+    LOAD,
+    "completion_latency_p50_ms",
+    "completion_latency_p99_ms",
+    "abort_latency_p99_ms",
 ];
 /// Rows of the figure.
 const MOST_METRICS: usize = 8;
@@ -49,12 +50,10 @@ pub(super) fn of(swept: &Swept<'_>) -> Curves {
         ],
         None => vec![over_first(swept)],
     };
-    let title = match layouts.len() {
-        2 => "What the floor and the ceiling do".to_string(),
-        _ => format!("What {} does", layouts[0].x_label),
-    };
     Curves {
-        title,
+        title: swept
+            .title()
+            .unwrap_or_else(|| "Each metric over what is varied".into()),
         columns: layouts
             .iter()
             .map(|layout| column(swept, &metrics, layout))
@@ -72,12 +71,21 @@ pub(super) fn of(swept: &Swept<'_>) -> Curves {
 
 /// The metrics that have a value somewhere: the usual ones, and those of the objectives.
 fn metrics(swept: &Swept<'_>) -> Vec<Metric> {
-    let usual = METRICS.map(|(name, label)| Metric {
-        over: "fleet".into(),
-        name: name.into(),
-        label: label.into(),
-    });
-    let mut metrics: Vec<Metric> = usual.into_iter().collect();
+    let metric = |over: &str, name: &str| {
+        let of = match over {
+            "fleet" => String::new(),
+            group => format!("{group}: "),
+        };
+        Metric {
+            over: over.into(),
+            name: name.into(),
+            label: format!("{of}{}", label(name).trim_matches('`')),
+        }
+    };
+    let mut metrics: Vec<Metric> = METRICS
+        .into_iter()
+        .map(|name| metric("fleet", name))
+        .collect();
     for o in swept.objectives {
         if metrics
             .iter()
@@ -85,16 +93,7 @@ fn metrics(swept: &Swept<'_>) -> Vec<Metric> {
         {
             continue;
         }
-        let of = if o.over == "fleet" {
-            String::new()
-        } else {
-            format!("{}: ", o.over)
-        };
-        metrics.push(Metric {
-            over: o.over.clone(),
-            name: o.metric.clone(),
-            label: format!("{of}{}", o.metric),
-        });
+        metrics.push(metric(&o.over, &o.metric));
     }
     metrics.retain(|m| {
         swept

@@ -19,7 +19,7 @@ use crate::scenario::written::Objective;
 const LATENCY: &str = "completion_latency_p99_ms";
 const ABORT: &str = "abort_latency_p99_ms";
 /// Rows of the figure of abort latency.
-const MOST_ROWS: usize = 20;
+const MOST_ROWS: usize = 24;
 
 /// The figures of a sweep whose choice, by these objectives, is the cell numbered `chosen`.
 pub fn of_sweep(
@@ -101,7 +101,8 @@ impl Swept<'_> {
         own.filter_map(|o| o.max).reduce(f64::min)
     }
 
-    fn title(&self) -> Option<String> {
+    /// The question of the sweep, or what its scenario is about.
+    pub fn title(&self) -> Option<String> {
         let titles = [&self.plan.experiment.title, &self.plan.base.title];
         titles.into_iter().find(|t| !t.is_empty()).cloned()
     }
