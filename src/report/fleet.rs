@@ -139,7 +139,9 @@ pub fn snippets(plan: &Plan, cell: &Cell) -> (String, String) {
     for set in own.iter().filter(|set| !path(set).starts_with("policy.")) {
         if let Some((path, value)) = set.split_once('=') {
             text.push_str(&format!("# {path} = {value}\n"));
-            json[path] = value.into();
+            // The value is TOML, as on the command line; what is none is text.
+            let read = format!("value = {value}").parse::<toml::Table>();
+            json[path] = read.map_or(value.into(), |table| serde_json::json!(table["value"]));
         }
     }
     let json = serde_json::to_string_pretty(&json).unwrap_or_default();
