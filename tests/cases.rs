@@ -102,6 +102,42 @@ fn d05_a_ceiling_below_the_floor_is_a_matter_of_who_wins() {
     assert!(scenario::load(&case("D05-interval-and-bounds"), &unsaid).is_err());
 }
 
+// D06: one timer for all tasks; who cuts the server's terms
+
+#[test]
+fn d06_one_fast_task_drags_the_batch() {
+    // An hour of whole intervals.
+    let results = run("D06-one-timer-for-all-tasks", &["run.horizon=3630s"]);
+    let rate = |tenant: &str| mean(&results, tenant, "tasks_get_rate_mean_per_s");
+    near(rate("tenant.least-interval"), 20.0, 0.01);
+    near(rate("tenant.per-task"), 1.0 / 0.5 + 9.0 / 30.0, 0.01);
+    near(rate("tenant.earliest-due"), 2.3, 0.01);
+    let ratio = rate("tenant.least-interval") / rate("tenant.per-task");
+    near(ratio, 8.696, 0.01);
+}
+
+#[test]
+fn d06_a_hint_of_ten_minutes_passes_or_is_cut() {
+    let observe_all = ["run.warm_up=0s", "run.horizon=1h"];
+    let results = run("D06-one-timer-for-all-tasks", &observe_all);
+    let delay_s = |tenant: &str| mean(&results, tenant, "completion_latency_mean_ms") / 1e3;
+    near(delay_s("tenant.no-cut"), 300.0, 0.02);
+    near(delay_s("tenant.cut-at-30s"), 15.0, 0.02);
+    // A task of exactly 15 min.
+    let exact = [
+        "run.horizon=1h",
+        "run.warm_up=0s",
+        "run.replications=1",
+        "tenant.no-cut.duration=900s",
+        "tenant.cut-at-30s.duration=900s",
+    ];
+    let results = run("D06-one-timer-for-all-tasks", &exact);
+    for (tenant, polls) in [("tenant.no-cut", 2.0), ("tenant.cut-at-30s", 30.0)] {
+        exactly(mean(&results, tenant, "polls_per_task_min"), polls);
+        exactly(mean(&results, tenant, "polls_per_task_max"), polls);
+    }
+}
+
 // D07: a poll window far shorter than the job
 
 #[test]

@@ -12,7 +12,7 @@ use pollpace::experiment::{self, Results};
 use pollpace::metrics::summary::{self, Group, Tallies};
 use pollpace::metrics::tally::{Failure, Final};
 use pollpace::model::Model;
-use pollpace::policy::{Decision, Policy, RawHint, Saw, Stage, State};
+use pollpace::policy::{Cancels, Decision, Policy, RawHint, Saw, Stage, State};
 use pollpace::scenario::{self, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -162,13 +162,14 @@ fn abort() -> impl Strategy<Value = String> {
         1 => span().prop_map(|at| format!("deadline = {at}")),
         1 => (duration(), span()).prop_map(|(after, at)| format!("probability = 0.5, after = {after}, deadline = {at}")),
     ];
-    let request = prop::sample::select(vec!["aborts", "waits"]);
-    let then = prop::sample::select(vec!["detach", "cancel"]);
+    let request = prop::sample::select(vec!["request = \"aborts\"", "request = \"waits\""]);
+    let then = prop::sample::select(vec!["then = \"detach\"", "then = \"cancel\""]);
     prop_oneof![
         1 => Just(String::new()),
         2 => (times, request, then).prop_map(|(times, request, then)| {
-            format!("abort = {{ {times}, request = \"{request}\", then = \"{then}\" }}\n")
+            format!("abort = {{ {times}, {request}, {then} }}\n")
         }),
+        1 => span().prop_map(|at| format!("abort = {{ deadline = {at} }}\n")),
     ]
 }
 
@@ -223,6 +224,7 @@ fn policy_body() -> impl Strategy<Value = String> {
                 "[{ then = \"wrap_i64_ns\" }]",
                 "[{ class = \"negative\", then = \"error\" }, { class = \"text\", then = \"reject\" }]",
                 "[{ class = \"non_finite\", then = \"forever\" }, { class = \"null\", then = \"forever\" }]",
+                "[{ max = 0.9, then = \"absent\" }, { min = -1, max = -1, then = \"forever\" }, { then = \"use\" }]",
             ],
         ),
         chosen(
@@ -255,20 +257,29 @@ fn policy_body() -> impl Strategy<Value = String> {
             &[
                 "{ initial = \"200ms\" }",
                 "{ initial = \"100ms\", factor = 3, cap = \"2s\", reset = \"never\" }",
+                "{ factor = 2, cap = \"1s\", sticks = true }",
+                "{ initial = \"50ms\", sticks = true }",
             ],
         ),
+        chosen("backoff_of", &["\"without_hint\""]),
     );
     shaping.prop_map(
-        |(default, role, read, absent, rules, backoff, reset, jitter, errors)| {
+        |(default, role, read, absent, rules, backoff, reset, jitter, errors, of)| {
             let backoff = if role.contains("ramp") {
                 "backoff = { geometric = { initial = \"20ms\", factor = 2 } }\n".into()
             } else {
                 backoff
             };
+            let step = if jitter.contains("window") || jitter.contains("full") {
+                "jitter_step = \"70ms\"\n"
+            } else {
+                ""
+            };
             [
-                default, role, read, absent, rules, backoff, reset, jitter, errors,
+                default, role, read, absent, rules, backoff, reset, jitter, errors, of,
             ]
             .concat()
+                + step
         },
     )
 }
@@ -314,7 +325,22 @@ fn policy(name: &'static str) -> impl Strategy<Value = String> {
         chosen("max_polls", &["1", "7"]),
         chosen("at_end", &["\"tasks/result\""]),
         chosen("ceiling_covers", &["\"own_terms\""]),
-        chosen("bounds", &["\"before_jitter\"", "\"before_backoff\""]),
+        (
+            chosen("bounds", &["\"before_jitter\"", "\"before_backoff\""]),
+            chosen(
+                "last_wait",
+                &["\"refused\"", "\"trimmed\"", "{ trimmed_less = \"300ms\" }"],
+            ),
+            chosen("ends_at_ttl", &["true"]),
+            chosen("cancels", &["[\"deadline\"]", "[\"error\", \"deadline\"]"]),
+            chosen(
+                "on_abort",
+                &[
+                    "{ request = \"waits\", then = \"cancel\" }",
+                    "{ then = \"forget\", notifications = \"one\" }",
+                ],
+            ),
+        ),
     );
     (bounds(), policy_body(), looping, any::<bool>()).prop_map(move |(bounds, body, l, ends)| {
         let end = if ends && !body.contains("error_backoff") {
@@ -322,7 +348,9 @@ fn policy(name: &'static str) -> impl Strategy<Value = String> {
         } else {
             ""
         };
-        let looping = [l.0, l.1, l.2, l.3, l.4, l.5, l.6, l.7, l.8].concat();
+        let m = l.8;
+        let looping = [l.0, l.1, l.2, l.3, l.4, l.5, l.6, l.7].concat();
+        let looping = looping + &[m.0, m.1, m.2, m.3, m.4].concat();
         format!("[policy.{name}]\n{bounds}{body}{looping}{end}")
     })
 }
@@ -513,6 +541,7 @@ fn pressed_tenant(name: &'static str) -> impl Strategy<Value = String> {
                 "{ after = \"200ms\", answer = \"300ms\" }",
                 "{ probability = 0.5, after = { exponential = { mean = \"500ms\" } }, answer = { exponential = { mean = \"500ms\" } } }",
                 "{ after = \"0s\", answer = \"0s\" }",
+                "{ after = \"100ms\", answer = { exponential = { mean = \"200ms\" } }, questions = 4 }",
             ],
         ),
         seldom(
@@ -592,8 +621,31 @@ fn carrier() -> impl Strategy<Value = String> {
                 "{ opens = { consecutive = 1 }, open = \"36500d\" }",
             ],
         ),
+        questions(),
+        (
+            seldom("schedule", &["\"least_interval\"", "\"earliest_due\""]),
+            seldom("in_flight", &["1", "2"]),
+        ),
     )
-        .prop_map(|c| [c.0, c.1, c.2, c.3, c.4, c.5, c.6, c.7].concat())
+        .prop_map(|c| [c.0, c.1, c.2, c.3, c.4, c.5, c.6, c.7, c.8, c.9.0, c.9.1].concat())
+}
+
+/// What a loop makes of questions.
+fn questions() -> impl Strategy<Value = String> {
+    (
+        seldom(
+            "on_question",
+            &[
+                "\"polls_at_once\"",
+                "\"polls_once_more\"",
+                "\"awaits_result\"",
+                "\"ends\"",
+            ],
+        ),
+        seldom("max_questions", &["1", "2"]),
+        seldom("stuck_after", &["1", "3"]),
+    )
+        .prop_map(|(on, most, stuck)| [on, most, stuck].concat())
 }
 
 fn pressed_policy<C>(name: &'static str, carrier: C) -> impl Strategy<Value = String>
@@ -775,7 +827,14 @@ fn adds_up_under_pressure(model: &Model, outcome: &Outcome) -> Result<(), TestCa
             Final::Forgotten,
         ]);
         let cancelled = finals(&[Final::CancelSent, Final::Running]);
-        prop_assert!((left..=left + cancelled).contains(&pair.orphans));
+        let policy = &model.policies[model.tenants[number / model.servers.len()].policy];
+        // A policy may cancel what it gives up.
+        let own = if policy.cancels == Cancels::default() {
+            0
+        } else {
+            finals(&[Final::GaveUp, Final::LoopError])
+        };
+        prop_assert!((left - own..=left + cancelled).contains(&pair.orphans));
         // A task asks once, however often its host has to answer.
         prop_assert!(pair.asked <= tasks);
         // Each wait has one cause, and is touched by it.
@@ -1081,6 +1140,7 @@ proptest! {
         for (saw, u) in seen {
             match policy.decide(&mut state, saw, u) {
                 Decision::Wait(wait) => prop_assert!(bounds.contains(&wait.wait), "{:?} after {:?}", wait, saw),
+                Decision::AwaitResult => {}
                 Decision::End(_) => break,
             }
         }

@@ -4,12 +4,12 @@
 //! the same code; `tests/properties.rs` holds both ways equal, byte for byte.
 
 use super::Simulation;
-use super::host::{aborts_requests, policy};
+use super::host::{REFUSED, aborts_requests, policy};
 use super::limiter::Ticket;
 use super::queue::{Event, Kind, Step};
 use super::server::Answer;
 use crate::metrics::tally::{Failure, Final};
-use crate::model::Push;
+use crate::model::{Push, Schedule};
 use crate::policy::{FOREVER, RawHint, State, WaitManner};
 use crate::random::Purpose;
 
@@ -67,6 +67,8 @@ pub struct Loop {
     pub attempt: u32,
     /// Sends that are no polls of the policy's.
     pub uncounted: u32,
+    /// The limiter of its connection; [`u32::MAX`] for none.
+    pub connection: u32,
     /// Its breaker; [`u32::MAX`] for none.
     pub breaker: u32,
     /// Its poll is a probe.
@@ -77,6 +79,10 @@ pub struct Loop {
     pub asks_at: u64,
     /// How long it runs once it has the answer.
     pub left: u64,
+    /// Questions that it has asked before this one.
+    pub question: u32,
+    /// The poll in flight asks for the result: it is answered at the end.
+    pub awaits_result: bool,
     /// Its host has seen the question.
     pub asked: bool,
     /// … and it was counted.
@@ -119,11 +125,14 @@ impl Default for Loop {
             instant: false,
             attempt: 0,
             uncounted: 0,
+            connection: u32::MAX,
             breaker: u32::MAX,
             probe: false,
             host: 0,
             asks_at: u64::MAX,
             left: 0,
+            question: 0,
+            awaits_result: false,
             asked: false,
             asking_counted: false,
             answer_sent: false,
@@ -156,6 +165,7 @@ impl Simulation<'_> {
             // Tickets of the slot's earlier tasks are stale.
             ticket: ticket.wrapping_add(1),
             breaker: self.breaker_of(&task, host),
+            connection: self.connection_of(&task, host),
             ..Loop::default()
         };
         self.join_host(slot, host);
@@ -163,7 +173,7 @@ impl Simulation<'_> {
         if task.abort <= model.stop && task.abort < u64::MAX {
             self.push_task_event(slot, task.abort, Step::Aborts, Kind::Abort);
         }
-        let deadline = deadline(policy(model, task.class).give_up_after, task.created);
+        let deadline = self.gives_up_at(slot);
         if deadline <= model.stop && deadline < u64::MAX {
             self.push_task_event(slot, deadline, Step::Aborts, Kind::GiveUp);
         }
@@ -176,7 +186,12 @@ impl Simulation<'_> {
     /// When the loop of a task gives up; [`u64::MAX`] for never.
     pub(super) fn gives_up_at(&self, slot: u32) -> u64 {
         let task = &self.slab.tasks[slot as usize];
-        deadline(policy(self.model, task.class).give_up_after, task.created)
+        let policy = policy(self.model, task.class);
+        let mut after = policy.give_up_after;
+        if policy.ends_at_ttl {
+            after = after.min(self.model.servers[task.server_class as usize].ttl);
+        }
+        deadline(after, task.created)
     }
 
     /// The loop sleeps from `from` until its timer at `next`, unless something comes between.
@@ -185,15 +200,15 @@ impl Simulation<'_> {
         let model = self.model;
         let task = self.slab.tasks[slot as usize];
         let policy = policy(model, task.class);
-        let deadline = deadline(policy.give_up_after, task.created);
+        let deadline = self.gives_up_at(slot);
+        let Some(next) = policy.next_poll(from, next, deadline) else {
+            return self.give_up(slot, from, REFUSED);
+        };
         let state = &mut self.loops[slot as usize];
         state.phase = Phase::Sleeping;
         (state.since, state.timer, state.tick) = (from, next, tick);
         if next > deadline && from > deadline {
-            self.tell(slot, from, 6, "loop ended", || {
-                "gave up at its deadline".into()
-            });
-            return self.end_loop(slot, from, Final::GaveUp);
+            return self.give_up(slot, from, "gave up at its deadline");
         }
         if next == u64::MAX {
             let server = &model.servers[task.server_class as usize];
@@ -213,6 +228,9 @@ impl Simulation<'_> {
                 self.end_loop(slot, u64::MAX, Final::NeverPolledAgain);
             }
             return;
+        }
+        if model.carriers[model.tenants[task.class as usize].policy].schedule != Schedule::PerTask {
+            return self.arm_common_timer(slot, next);
         }
         if next <= model.stop {
             self.push_task_event(slot, next, Step::Sends, Kind::Timer);
@@ -240,6 +258,13 @@ impl Simulation<'_> {
             return;
         }
         state.timer = u64::MAX;
+        self.poll_is_due(slot);
+    }
+
+    /// A loop has slept its wait.
+    pub(super) fn poll_is_due(&mut self, slot: u32) {
+        let now = self.now;
+        let task = self.slab.tasks[slot as usize];
         if self.looks_at_abort(slot) {
             return self.settle_abort(slot, now);
         }
@@ -381,6 +406,7 @@ impl Simulation<'_> {
         }
         self.give_places_back(slot);
         self.loops[slot as usize].attempt = 0;
+        self.loops[slot as usize].awaits_result = false;
         let aborted = task.abort < now;
         self.see(slot, now, state.answer, aborted);
     }
@@ -403,8 +429,7 @@ impl Simulation<'_> {
             task.key.draw(Purpose::Retry, u64::from(task.polls)),
         );
         let next = self.now.saturating_add(wait);
-        let deadline = deadline(policy(self.model, task.class).give_up_after, task.created);
-        if next > deadline {
+        if next > self.gives_up_at(slot) {
             return false;
         }
         self.count_answer::<false>(slot, self.now, Answer::Failed(failure, u64::MAX));
@@ -496,10 +521,7 @@ impl Simulation<'_> {
         if looks && task.abort <= now {
             return self.settle_abort(slot, now);
         }
-        self.tell(slot, now, 6, "loop ended", || {
-            "gave up at its deadline".into()
-        });
-        self.end_loop(slot, now, Final::GaveUp);
+        self.give_up(slot, now, "gave up at its deadline");
     }
 
     /// Control returns to the caller: a slice of its sleep is over, or `tasks/cancel` is answered, or its bound has come.

@@ -114,8 +114,32 @@ impl Simulation<'_> {
         };
     }
 
+    /// The host gives a task up at `at`.
+    pub(super) fn give_up(&mut self, slot: u32, at: u64, why: &'static str) {
+        let class = self.slab.tasks[slot as usize].class;
+        let cancels = policy(self.model, class).cancels.at_deadline;
+        self.tell(slot, at, 6, "loop ended", || why.into());
+        self.end_of_its_own(slot, at, Final::GaveUp, cancels);
+    }
+
+    /// A loop ends of its own accord at `at`, and its host sends `tasks/cancel` where its policy does so.
+    pub(super) fn end_of_its_own(&mut self, slot: u32, at: u64, how: Final, cancels: bool) {
+        let task = &self.slab.tasks[slot as usize];
+        let first = !task.coupled() || self.first_of(slot) == slot;
+        let cancels = cancels && first && at <= self.model.stop;
+        if cancels {
+            self.send_cancel(slot, at);
+        }
+        self.close_loop(slot, at, how, cancels);
+    }
+
     /// The loop of a task ends at `at`. The caller sweeps the slot where it may be free.
     pub(super) fn end_loop(&mut self, slot: u32, at: u64, how: Final) {
+        self.close_loop(slot, at, how, false);
+    }
+
+    /// `cancels` says that the host has cancelled the task of its own accord: it leaves no orphan, and wants no end.
+    fn close_loop(&mut self, slot: u32, at: u64, how: Final, cancels: bool) {
         let model = self.model;
         let task = &mut self.slab.tasks[slot as usize];
         task.life = Life::Settled;
@@ -157,11 +181,11 @@ impl Simulation<'_> {
             );
             let pair = &mut self.pairs[pair];
             pair.finals[how as usize] += 1;
-            pair.orphans += u64::from(lost);
+            pair.orphans += u64::from(lost && !cancels);
             pair.polls_per_task.record(u64::from(task.polls));
             pair.streak.record(u64::from(task.streak));
             // A task whose server has not yet said when it ends will end unseen as well.
-            let unseen = !seen && task.abort >= at && wanted;
+            let unseen = !seen && task.abort >= at && wanted && !cancels;
             // Where the server has not yet said when the task ends, it is counted when it does.
             if unseen && task.end == u64::MAX {
                 self.slab.tasks[slot as usize].life = Life::SettledUnseen;
@@ -173,7 +197,7 @@ impl Simulation<'_> {
             }
         }
         let limits = model.servers[task.server_class as usize].limits_execution();
-        if !limits && how != Final::CancelSent && task.end < u64::MAX {
+        if !limits && how != Final::CancelSent && !cancels && task.end < u64::MAX {
             self.tell(slot, task.end, 0, "terminal", || {
                 task.outcome.status().into()
             });

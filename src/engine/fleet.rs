@@ -5,7 +5,7 @@ use super::coupled::{Loop, Phase};
 use super::limiter::Ticket;
 use super::queue::{Event, Kind, Step, order};
 use super::task::Task;
-use crate::model::Model;
+use crate::model::{Model, Schedule, TenantClass};
 use crate::policy::State;
 use crate::random::{Key, Purpose};
 
@@ -20,14 +20,16 @@ pub struct Host {
     free: u64,
     /// It works on a batch until this.
     busy: u64,
-    /// Its loops, as slots, where it can start again.
+    /// Its loops, as slots, where it can start again or they have a common timer.
     loops: Vec<u32>,
+    /// When the common timer of its loops fires; 0 while it is not set.
+    due: u64,
     /// How often it has started again.
     reconnects: u64,
 }
 
 impl Host {
-    /// Its loops, as slots, where it can start again.
+    /// Its loops, as slots, where it keeps them.
     pub fn loops(&self) -> &[u32] {
         &self.loops
     }
@@ -35,12 +37,17 @@ impl Host {
 
 /// The hosts of a model, where they need a state of their own.
 pub fn hosts(model: &Model) -> Vec<Host> {
-    let stateful = |t: &crate::model::TenantClass| t.host_loop.is_some() || t.reconnect.is_some();
+    let stateful = |t: &TenantClass| t.host_loop.is_some() || keeps_loops(model, t);
     if model.tenants.iter().any(stateful) {
         vec![Host::default(); model.hosts() as usize]
     } else {
         Vec::new()
     }
+}
+
+/// Do hosts of a tenant class know their loops?
+fn keeps_loops(model: &Model, tenant: &TenantClass) -> bool {
+    tenant.reconnect.is_some() || model.carriers[tenant.policy].schedule != Schedule::PerTask
 }
 
 /// Polls of a doubled loop are numbered from so far apart, so that they draw other numbers.
@@ -50,7 +57,7 @@ impl Simulation<'_> {
     /// A loop is one of its host's.
     pub(super) fn join_host(&mut self, slot: u32, host: u32) {
         let class = self.slab.tasks[slot as usize].class as usize;
-        if self.model.tenants[class].reconnect.is_some() {
+        if keeps_loops(self.model, &self.model.tenants[class]) {
             self.hosts[host as usize].loops.push(slot);
         }
     }
@@ -58,9 +65,72 @@ impl Simulation<'_> {
     /// A loop has ended.
     pub(super) fn leave_host(&mut self, slot: u32) {
         let class = self.slab.tasks[slot as usize].class as usize;
-        if self.model.tenants[class].reconnect.is_some() {
+        if keeps_loops(self.model, &self.model.tenants[class]) {
             let loops = &mut self.hosts[self.loops[slot as usize].host as usize].loops;
             loops.retain(|other| *other != slot);
+        }
+    }
+
+    /// A loop sleeps until `next` by the common timer of its host.
+    pub(super) fn arm_common_timer(&mut self, slot: u32, next: u64) {
+        let (number, class) = (
+            self.loops[slot as usize].host,
+            self.slab.tasks[slot as usize].class,
+        );
+        let host = &mut self.hosts[number as usize];
+        if next > self.model.stop || (1..=next).contains(&host.due) {
+            return;
+        }
+        host.due = next;
+        self.queue.push(Event {
+            time: next,
+            // With the timers of the instant, hosts one after another.
+            order: order(Step::Sends, number, 0),
+            kind: Kind::CommonTimer,
+            tag: class,
+            slot: number,
+        });
+    }
+
+    /// The common timer of a host fires.
+    #[inline(never)]
+    pub(super) fn common_timer_fires(&mut self, number: u32, class: u16) {
+        let now = self.now;
+        let host = &mut self.hosts[number as usize];
+        if host.due != now {
+            // It was set to an earlier time.
+            return;
+        }
+        host.due = 0;
+        let policy = self.model.tenants[class as usize].policy;
+        let all = self.model.carriers[policy].schedule == Schedule::LeastInterval;
+        let sleeps = |simulation: &Self, slot: u32| {
+            let state = &simulation.loops[slot as usize];
+            state.phase == Phase::Sleeping && state.attempt == 0 && state.timer < u64::MAX
+        };
+        let loops = self.hosts[number as usize].loops.clone();
+        self.totals.events += loops.len() as u64;
+        let due = |simulation: &Self, slot: u32| {
+            let state = &simulation.loops[slot as usize];
+            // A task whose id its host does not hold yet has no loop as yet.
+            let begun = state.since <= now;
+            begun && sleeps(simulation, slot) && (all || state.timer <= now)
+        };
+        let polled: Vec<u32> = loops.into_iter().filter(|slot| due(self, *slot)).collect();
+        for slot in polled {
+            // Another one's poll may have changed it.
+            if due(self, slot) {
+                let state = &mut self.loops[slot as usize];
+                // Ticks of a loop at a fixed rate are those of the common timer.
+                (state.timer, state.tick) = (u64::MAX, now);
+                self.poll_is_due(slot);
+            }
+        }
+        let left = self.hosts[number as usize].loops.clone().into_iter();
+        let next = left.filter(|slot| sleeps(self, *slot));
+        let next = next.min_by_key(|slot| self.loops[*slot as usize].timer);
+        if let Some(slot) = next {
+            self.arm_common_timer(slot, self.loops[slot as usize].timer);
         }
     }
 

@@ -3,10 +3,12 @@
 //! Places (polls in flight) come before rates, and the fleet's rate comes last, so that a rate holds at the instant of sending. A loop keeps the
 //! places it has while it waits for what comes after them.
 
+use std::collections::HashMap;
+
 use super::POLLS_AT_ONE_INSTANT;
 use super::Simulation;
 use super::breaker::{Breaker, Change, Passage};
-use super::coupled::Phase;
+use super::coupled::{Loop, Phase};
 use super::limiter::{Limiter, Ticket};
 use super::queue::{Event, Kind, Step, order};
 use super::task::Task;
@@ -15,9 +17,11 @@ use crate::model::{HeldBack, Model};
 use crate::policy::Saw;
 
 /// The budgets, in the order in which a poll passes them.
-const STAGES: usize = 6;
+const STAGES: usize = 7;
 /// So many of them are places, given back when the poll is over.
-const OF_PLACES: usize = 3;
+const OF_PLACES: usize = 4;
+/// The last place is that on the connection of a host and a server, which its policy limits.
+const CONNECTION: usize = 3;
 
 /// The limiters of all budgets.
 #[derive(Debug, Default)]
@@ -26,6 +30,9 @@ pub struct Gates {
     limiters: Vec<Limiter>,
     /// Where each stage begins; `None` where there is no such budget.
     first: [Option<u32>; STAGES],
+    /// Limiters of connections stand from here on; by host and server.
+    connections_from: u32,
+    connections: HashMap<(u32, u32), u32>,
     /// Least weight of all tenants.
     least_weight: f64,
 }
@@ -49,6 +56,7 @@ impl Gates {
             (hosts, budget.host_pollers.map(Limiter::of_places)),
             (tenants, budget.tenant_pollers.map(Limiter::of_places)),
             (servers, budget.server_pollers.map(Limiter::of_places)),
+            (0, None),
             (tenants, budget.tenant.map(Limiter::of_rate)),
             (servers, budget.server.map(Limiter::of_rate)),
             (1, budget.fleet.map(Limiter::of_rate)),
@@ -59,15 +67,20 @@ impl Gates {
                 gates.limiters.extend((0..count).map(|_| limiter.clone()));
             }
         }
+        gates.connections_from = gates.limiters.len() as u32;
         gates
     }
 
     /// The limiter of a stage that a loop has to pass.
-    fn limiter(&self, stage: usize, task: &Task, host: u32) -> Option<u32> {
+    fn limiter(&self, stage: usize, task: &Task, state: &Loop) -> Option<u32> {
+        let host = state.host;
+        if stage == CONNECTION {
+            return (state.connection != u32::MAX).then_some(state.connection);
+        }
         let within = match stage {
             0 => host,
-            1 | 3 => task.member,
-            2 | 4 => task.server,
+            1 | 4 => task.member,
+            2 | 5 => task.server,
             _ => 0,
         };
         self.first[stage].map(|first| first + within)
@@ -75,6 +88,9 @@ impl Gates {
 
     /// The stage of a limiter.
     fn stage(&self, limiter: u32) -> usize {
+        if limiter >= self.connections_from {
+            return CONNECTION;
+        }
         let after = |first: &Option<u32>| first.is_some_and(|first| first <= limiter);
         (0..STAGES)
             .rfind(|stage| after(&self.first[*stage]))
@@ -96,6 +112,23 @@ impl Simulation<'_> {
             .or_insert(next);
         if number == next {
             self.breakers.push(Breaker::new(rules, task.pair));
+        }
+        number
+    }
+
+    /// The limiter of the connection between a host and the server of a task; [`u32::MAX`] where its policy has none.
+    pub(super) fn connection_of(&mut self, task: &Task, host: u32) -> u32 {
+        let policy = self.model.tenants[task.class as usize].policy;
+        let limit = self.model.carriers[policy].in_flight;
+        if limit == u32::MAX {
+            return u32::MAX;
+        }
+        let gates = &mut self.gates;
+        let next = gates.limiters.len() as u32;
+        let connections = &mut gates.connections;
+        let number = *connections.entry((host, task.server)).or_insert(next);
+        if number == next {
+            gates.limiters.push(Limiter::of_places(limit));
         }
         number
     }
@@ -266,9 +299,9 @@ impl Simulation<'_> {
     fn pass(&mut self, slot: u32, stage: usize) {
         let now = self.now;
         let task = self.slab.tasks[slot as usize];
-        let host = self.loops[slot as usize].host;
         for stage in stage..STAGES {
-            let Some(id) = self.gates.limiter(stage, &task, host) else {
+            let state = &self.loops[slot as usize];
+            let Some(id) = self.gates.limiter(stage, &task, state) else {
                 continue;
             };
             let limiter = &mut self.gates.limiters[id as usize];
@@ -279,7 +312,8 @@ impl Simulation<'_> {
                 }
                 continue;
             }
-            if self.model.budget.as_ref().is_some_and(|b| b.skips) {
+            let skips = self.model.budget.as_ref().is_some_and(|b| b.skips);
+            if skips && stage != CONNECTION {
                 return self.leave_out(slot);
             }
             let ticket = self.ticket(slot);
@@ -290,7 +324,9 @@ impl Simulation<'_> {
             waiting.push(task.member, share, ticket);
             return self.arm(id);
         }
-        if self.model.budget.is_some() && self.model.observed(now) {
+        let limited =
+            self.model.budget.is_some() || self.loops[slot as usize].connection < u32::MAX;
+        if limited && self.model.observed(now) {
             let waited = now - self.loops[slot as usize].ready;
             self.pairs[task.pair as usize].budget_delay.record(waited);
         }
@@ -320,13 +356,14 @@ impl Simulation<'_> {
     /// Gives the places of a loop back, and passes them on.
     pub(super) fn give_places_back(&mut self, slot: u32) {
         let state = &mut self.loops[slot as usize];
-        let (places, host) = (std::mem::take(&mut state.places), state.host);
+        let places = std::mem::take(&mut state.places);
+        let state = *state;
         if places == 0 {
             return;
         }
         let task = self.slab.tasks[slot as usize];
         for stage in (0..OF_PLACES).filter(|stage| places >> stage & 1 == 1) {
-            if let Some(id) = self.gates.limiter(stage, &task, host) {
+            if let Some(id) = self.gates.limiter(stage, &task, &state) {
                 self.gates.limiters[id as usize].give_back();
                 if !self.gates.limiters[id as usize].waiting.is_empty() {
                     self.arm(id);

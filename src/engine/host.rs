@@ -7,7 +7,7 @@ use super::task::{Outcome, Path, Task};
 use super::{POLLS_AT_ONE_INSTANT, RunError, Simulation, seconds};
 use crate::metrics::tally::{Failure, Final, PairTally, WINDOW};
 use crate::model::distribution::pick;
-use crate::model::{HintSource, Model};
+use crate::model::{HintSource, Mix, Model};
 use crate::policy::{
     Decision, FOREVER, HintClass, LoopEnd, Policy, RawHint, Saw, Stage, WaitManner,
 };
@@ -74,10 +74,12 @@ impl Simulation<'_> {
             },
             ..Task::new(key, created)
         };
-        if let HintSource::PerTask(mix) = &servers.hint {
-            task.set_hint(mix.hint(key.draw(Purpose::HintPart, 0), || {
-                key.draw(Purpose::HintValue, 0)
-            }));
+        if let HintSource::PerTask(mix, turns) = &servers.hint {
+            let part = match turns {
+                Some(tasks) => Mix::turn(ordinal, *tasks),
+                None => key.draw(Purpose::HintPart, 0),
+            };
+            task.set_hint(mix.hint(part, || key.draw(Purpose::HintValue, 0)));
         }
         if !servers.limits_execution() {
             task.end = created.saturating_add(duration(model, &task));
@@ -179,11 +181,8 @@ impl Simulation<'_> {
             Answer::Working(hint) | Answer::Asks(hint) => {
                 let asks = matches!(answer, Answer::Asks(_));
                 let coupled = self.slab.tasks[slot as usize].coupled();
-                let saw = if coupled && self.notes_status(slot, asks) {
-                    Saw::Changed(hint)
-                } else {
-                    Saw::Unchanged(hint)
-                };
+                let changed = coupled && self.notes_status(slot, asks);
+                let saw = saw_status(hint, asks, changed);
                 let status = if asks { "input_required" } else { "working" };
                 (saw, Some(hint), status, self.retry_after_on_success(slot))
             }
@@ -324,7 +323,7 @@ impl Simulation<'_> {
             polls -= self.loops[slot as usize].uncounted;
         }
         if polls >= policy.max_polls {
-            return self.end_loop(slot, at, Final::GaveUp);
+            return self.give_up(slot, at, "gave up after its last poll");
         }
         let bits = if policy.jitter.draws() {
             task.key.draw(Purpose::Jitter, u64::from(task.polls))
@@ -338,17 +337,23 @@ impl Simulation<'_> {
         }
         match decision {
             Decision::End(end) => {
-                let why = if end == LoopEnd::Rejected {
-                    "answer rejected"
-                } else {
-                    "error"
+                let (why, cancels) = match end {
+                    LoopEnd::Rejected => ("answer rejected", policy.cancels.at_error),
+                    LoopEnd::Error => ("error", policy.cancels.at_error),
+                    LoopEnd::Question => ("a question left open", policy.cancels.at_question),
                 };
                 self.tell(slot, at, 6, "loop ended", || why.into());
-                self.end_loop(slot, at, Final::LoopError);
+                self.end_of_its_own(slot, at, Final::LoopError, cancels);
+            }
+            Decision::AwaitResult => {
+                self.loops[slot as usize].awaits_result = true;
+                self.tell(slot, at, 6, "asks for the result", String::new);
+                self.sleep(slot, at, at, at);
             }
             Decision::Wait(wait) => {
-                // A first poll at once is no wait.
-                let at_once = wait.cause == Stage::FirstPoll && wait.wait == 0;
+                // A first poll at once is no wait, nor is one that follows a question at once.
+                let at_once =
+                    matches!(wait.cause, Stage::FirstPoll | Stage::Question) && wait.wait == 0;
                 if model.observed(at) && !at_once {
                     let pair = &mut self.pairs[task.pair as usize];
                     if wait.wait < FOREVER {
@@ -386,10 +391,11 @@ impl Simulation<'_> {
         if !PLAIN && task.coupled() {
             return self.sleep(slot, from, next, tick);
         }
-        let deadline = match policy.give_up_after {
-            FOREVER.. => u64::MAX,
-            age => task.created.saturating_add(age),
+        let deadline = self.gives_up_at(slot);
+        let Some(next) = policy.next_poll(from, next, deadline) else {
+            return self.give_up(slot, from, REFUSED);
         };
+        let task = &self.slab.tasks[slot as usize];
         if task.abort < next && task.abort <= deadline {
             let abort = task.abort;
             match policy.manner {
@@ -410,10 +416,7 @@ impl Simulation<'_> {
             if deadline > self.model.stop {
                 return;
             }
-            self.tell(slot, deadline.max(from), 6, "loop ended", || {
-                "gave up at its deadline".into()
-            });
-            return self.end_loop(slot, deadline.max(from), Final::GaveUp);
+            return self.give_up(slot, deadline.max(from), "gave up at its deadline");
         }
         if next == u64::MAX {
             self.tell(slot, from, 6, "loop ended", || "waits for ever".into());
@@ -518,6 +521,18 @@ pub(super) fn aborts_requests(model: &Model, class: u16) -> bool {
         .is_some_and(|a| a.waits_for_request);
     !waits && policy(model, class).manner != WaitManner::Ignored
 }
+
+/// What the policy of a host sees in a status that is not the end.
+pub(super) fn saw_status(hint: RawHint, asks: bool, changed: bool) -> Saw {
+    match (asks, changed) {
+        (true, new) => Saw::Asks { hint, new },
+        (false, true) => Saw::Changed(hint),
+        (false, false) => Saw::Unchanged(hint),
+    }
+}
+
+/// Why a loop ends before its deadline.
+pub(super) const REFUSED: &str = "gave up: the next wait does not fit its deadline";
 
 /// A poll's part of the fingerprint.
 #[inline]

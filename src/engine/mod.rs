@@ -296,6 +296,7 @@ impl<'m> Simulation<'m> {
                 Kind::Notice => self.notice_comes(event.slot),
                 Kind::Reconnect => self.reconnect(event),
                 Kind::Timer => self.timer_fires(event.slot),
+                Kind::CommonTimer => self.common_timer_fires(event.slot, event.tag),
                 Kind::Turn => self.turn_comes(event.slot),
                 Kind::WakeUp => self.wake_up(event.slot, event.tag),
                 Kind::Refill => self.refill(event.slot),

@@ -3,12 +3,13 @@
 
 use super::Simulation;
 use super::coupled::Phase;
+use super::host::{policy, saw_status};
 use super::queue::{Kind, Step};
 use super::server::{Answer, delay, duration};
 use super::task::Life;
 use crate::metrics::tally::Failure;
 use crate::model::{HintSource, Push};
-use crate::policy::Saw;
+use crate::policy::{FOREVER, OnQuestion};
 use crate::random::{Purpose, unit};
 
 /// What a notification is about: the task has ended.
@@ -104,11 +105,9 @@ impl Simulation<'_> {
     /// A notification without an end is an answer: a new wait begins.
     fn status_told(&mut self, slot: u32) {
         let hint = self.hint_now(slot);
-        let saw = if self.notes_status(slot, self.asks(slot, self.now)) {
-            Saw::Changed(hint)
-        } else {
-            Saw::Unchanged(hint)
-        };
+        let asks = self.asks(slot, self.now);
+        let changed = self.notes_status(slot, asks);
+        let saw = saw_status(hint, asks, changed);
         self.decide::<false>(slot, self.now, saw, Some(hint), u64::MAX);
     }
 
@@ -142,16 +141,19 @@ impl Simulation<'_> {
         state.asks_at <= at && !state.answered
     }
 
-    /// The host learns whether a task asks for input. Has the status changed since it last knew? A new question is answered.
+    /// The host learns whether a task asks for input. Has the status changed since it last knew, or is the question another? A new question is
+    /// answered.
     pub(super) fn notes_status(&mut self, slot: u32, asks: bool) -> bool {
         let state = &mut self.loops[slot as usize];
         let changed = state.knows_question != asks;
         state.knows_question = asks;
         let first = self.first_of(slot);
-        if asks && !std::mem::replace(&mut self.loops[first as usize].asked, true) {
+        let new = asks && !std::mem::replace(&mut self.loops[first as usize].asked, true);
+        let class = self.slab.tasks[slot as usize].class;
+        if new && policy(self.model, class).on_question != OnQuestion::Ends {
             self.answer_question(first);
         }
-        changed
+        changed || new
     }
 
     /// Draws whether and when a task asks for input; until it has the answer its end is unknown.
@@ -173,6 +175,33 @@ impl Simulation<'_> {
         if !model.servers[task.server_class as usize].limits_execution() {
             self.begin_question(slot, task.created.saturating_add(after));
         }
+    }
+
+    /// When a task asks its next question, whose last was answered at `at`; `None` where that was the last.
+    fn plan_next_question(&mut self, slot: u32, at: u64) -> Option<u64> {
+        let task = self.slab.tasks[slot as usize];
+        let input = self.model.tenants[task.class as usize].input.as_ref()?;
+        let question = self.loops[slot as usize].question + 1;
+        // Whom nobody polls any more nobody will answer.
+        if question >= input.questions || task.settled() {
+            return None;
+        }
+        let after = input
+            .after
+            .draw(|| task.key.draw(Purpose::InputTime, u64::from(question)));
+        let state = &mut self.loops[slot as usize];
+        if after >= state.left {
+            return None;
+        }
+        (state.question, state.left) = (question, state.left - after);
+        Some(at.saturating_add(after))
+    }
+
+    /// A task that works again will ask another question at `at`.
+    fn ask_again(&mut self, slot: u32, at: u64) {
+        let state = &mut self.loops[slot as usize];
+        (state.asked, state.answered, state.answer_sent) = (false, false, false);
+        self.begin_question(slot, at);
     }
 
     /// A task that asks for input will do so at `at`.
@@ -225,8 +254,11 @@ impl Simulation<'_> {
         let Some(input) = &model.tenants[task.class as usize].input else {
             return;
         };
-        let takes = input.answer.draw(|| task.key.draw(Purpose::InputAnswer, 0));
         let state = &mut self.loops[slot as usize];
+        let question = u64::from(state.question);
+        let takes = input
+            .answer
+            .draw(|| task.key.draw(Purpose::InputAnswer, question));
         state.answer_sent = false;
         if !std::mem::replace(&mut state.asking_counted, true) {
             self.pairs[task.pair as usize].asked += u64::from(task.counted);
@@ -271,8 +303,14 @@ impl Simulation<'_> {
         if task.end < u64::MAX {
             // It was cancelled.
         } else if let Ok(served) = self.serve_other(slot, UPDATE) {
-            let left = self.loops[slot as usize].left;
             self.loops[slot as usize].answered = true;
+            if let Some(asks_at) = self.plan_next_question(slot, served.done) {
+                self.announce(slot, served.done, WORKS);
+                self.tell(slot, served.done, 0, "answered", || "working".into());
+                self.something_changes(slot, served.done);
+                return self.ask_again(slot, asks_at);
+            }
+            let left = self.loops[slot as usize].left;
             let end = served.done.saturating_add(left);
             let server = &self.model.servers[task.server_class as usize];
             self.slab.tasks[slot as usize].end = end;
@@ -303,9 +341,13 @@ impl Simulation<'_> {
     pub(super) fn holds(&mut self, slot: u32, done: u64) -> bool {
         let task = self.slab.tasks[slot as usize];
         let policy = self.model.tenants[task.class as usize].policy;
-        let hold = self.model.carriers[policy].hold;
-        let asks = self.asks(slot, done);
-        if hold == 0 || asks != self.loops[slot as usize].knows_question {
+        let awaits = self.loops[slot as usize].awaits_result;
+        let hold = match self.model.carriers[policy].hold {
+            _ if awaits => FOREVER,
+            hold => hold,
+        };
+        if hold == 0 || !awaits && self.asks(slot, done) != self.loops[slot as usize].knows_question
+        {
             return false;
         }
         let state = &mut self.loops[slot as usize];
@@ -380,7 +422,8 @@ impl Simulation<'_> {
         }
         let first = self.first_of(slot);
         let (end, due) = (self.slab.tasks[first as usize].end, self.times_out_at(slot));
-        let changed = end <= now || self.asks(slot, now) != state.knows_question;
+        let changed =
+            end <= now || !state.awaits_result && self.asks(slot, now) != state.knows_question;
         let down = self.is_down(slot, now);
         let unknown = !self.knows(slot, now);
         if !changed && !down && !unknown && now < state.held_until && now < due {

@@ -55,6 +55,8 @@ pub enum Kind {
     Reconnect,
     /// A timer fires.
     Timer,
+    /// The common timer of a host's loops fires.
+    CommonTimer,
     /// A poll has its turn in the batch of its host.
     Turn,
     /// A host wakes up.

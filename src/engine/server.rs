@@ -192,7 +192,7 @@ impl Simulation<'_> {
         let task = &self.slab.tasks[slot as usize];
         match &model.servers[task.server_class as usize].hint {
             HintSource::Constant(hint) => *hint,
-            HintSource::PerTask(_) => task.hint(),
+            HintSource::PerTask(..) => task.hint(),
             HintSource::PerAnswer(mix) => mix.hint(task.key.draw(Purpose::HintPart, index), || {
                 task.key.draw(Purpose::HintValue, index)
             }),

@@ -4,8 +4,8 @@ use super::distribution::{Sampler, TimeSampler, cumulative};
 use super::hints::{HintSource, Mix, Part, Steps};
 use super::{
     Abort, Arrivals, Breaker, Budget, Carrier, Cost, HostLoop, Input, Limit, MinimumGap, Model,
-    Notices, Notifications, Outage, Pair, Push, Reconnect, Retries, RetryAfter, ServerClass, Slow,
-    TenantClass, Then,
+    Notices, Notifications, Outage, Pair, Push, Reconnect, Retries, RetryAfter, Schedule,
+    ServerClass, Slow, TenantClass, Then,
 };
 use crate::policy::{self, FOREVER, Policy, RawHint};
 use crate::scenario::units::Duration;
@@ -76,7 +76,10 @@ impl Model {
                 server_classes: tenant.servers.keys().map(class).collect(),
                 end_shares,
                 creation_delay: TimeSampler::new(&tenant.creation_delay),
-                abort: tenant.abort.as_ref().map(compile_abort),
+                abort: tenant
+                    .abort
+                    .as_ref()
+                    .map(|abort| compile_abort(abort, scenario.policy.get(&tenant.policy))),
                 policy,
                 first_host,
                 hosts: tenant.hosts.0,
@@ -132,7 +135,9 @@ fn coupled(model: &Model, tenant: &TenantClass, server: &ServerClass, carrier: &
         || carrier.requests_per_poll > 1
         || carrier.retries.is_some()
         || carrier.hold > 0
-        || carrier.breaker.is_some();
+        || carrier.breaker.is_some()
+        || carrier.schedule != Schedule::PerTask
+        || carrier.in_flight < u32::MAX;
     let pushed = carrier.push != Push::Ignored && server.notifications.is_some();
     let lost = server.request_loss > 0.0
         || server.answer_loss > 0.0
@@ -207,6 +212,12 @@ fn compile_carrier(p: &written::Policy) -> Carrier {
         },
         on_server: p.runs == w::Runs::OnServer,
         breaker: p.breaker.as_ref().map(Breaker::new),
+        schedule: match p.schedule {
+            w::Schedule::PerTask => Schedule::PerTask,
+            w::Schedule::LeastInterval => Schedule::LeastInterval,
+            w::Schedule::EarliestDue => Schedule::EarliestDue,
+        },
+        in_flight: p.in_flight.map_or(u32::MAX, |c| c.0),
     }
 }
 
@@ -230,9 +241,13 @@ fn compile_hint(hint: &written::Hint) -> HintSource {
             [only] if let Part::Fixed(hint) = compile_wire(&only.wire) => {
                 HintSource::Constant(hint)
             }
-            _ if hint.drawn == written::Drawn::PerTask => HintSource::PerTask(mix()),
+            _ if hint.drawn == written::Drawn::PerTask => HintSource::PerTask(mix(), None),
             _ => HintSource::PerAnswer(mix()),
         },
+        written::Drawn::InTurn => {
+            let tasks: f64 = hint.mix.iter().map(|p| p.weight.0).sum();
+            HintSource::PerTask(mix(), Some(tasks as u32))
+        }
         written::Drawn::ByProgress => HintSource::ByProgress(steps()),
         written::Drawn::ByAge => HintSource::ByAge(steps()),
         written::Drawn::ByLoad => HintSource::ByLoad(steps()),
@@ -290,21 +305,23 @@ fn compile_arrivals(arrivals: &written::Arrivals) -> Arrivals {
     }
 }
 
-fn compile_abort(abort: &written::Abort) -> Abort {
+/// What the tenant leaves open its policy says.
+fn compile_abort(abort: &written::Abort, policy: Option<&written::Policy>) -> Abort {
+    let manner = abort.manner(policy.map(|p| &p.on_abort));
     Abort {
         probability: abort.probability.0,
         after: abort.after.as_ref().map(TimeSampler::new),
         shutdown_at: abort.shutdown_at.map(|d| d.0),
         deadline: abort.deadline.map(|d| d.0),
-        waits_for_request: abort.request == written::InFlight::Waits,
-        then: match abort.then {
+        waits_for_request: manner.request == written::InFlight::Waits,
+        then: match manner.then {
             written::Then::Detach => Then::Detach,
             written::Then::Cancel => Then::Cancel,
             written::Then::Forget => Then::Forget,
         },
-        cancel_bound: abort.cancel_bound.map_or(0, |d| d.0),
-        grace: abort.grace.map_or(FOREVER, |d| d.0),
-        notices: match abort.notifications {
+        cancel_bound: manner.cancel_bound.map_or(0, |d| d.0),
+        grace: manner.grace.map_or(FOREVER, |d| d.0),
+        notices: match manner.notifications {
             written::CancelNotices::None => Notices::None,
             written::CancelNotices::One => Notices::One,
             written::CancelNotices::PerRequest => Notices::PerRequest,
@@ -365,6 +382,7 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
                 policy::Backoff::steps(steps.iter().map(|s| (s.waits.0, s.wait.0.0)))
             }
         },
+        hints_stop_backoff: p.backoff_of == w::BackoffOf::WithoutHint,
         reset: match p.backoff_reset {
             w::Reset::OnChange => policy::Reset::OnChange,
             w::Reset::OnChangeOrError => policy::Reset::OnChangeOrError,
@@ -375,11 +393,12 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
             (w::OnError::Retry, None) => policy::OnError::Retry,
             (w::OnError::Retry, Some(e)) => policy::OnError::BackOff {
                 waits: policy::Backoff::geometric(
-                    Some(e.initial.0.0),
+                    e.initial.map(|s| s.0.0),
                     e.factor.0,
                     e.cap.map(|s| s.0.0),
                 ),
                 reset_on_success: e.reset == w::ErrorReset::OnSuccess,
+                sticks: e.sticks,
             },
         },
         jitter: match &p.jitter {
@@ -392,6 +411,7 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
             w::Jitter::Window(low) => policy::Jitter::Window(low.0),
             w::Jitter::Decorrelated(factor) => policy::Jitter::Decorrelated { factor: factor.0 },
         },
+        jitter_step: p.jitter_step.0,
         first_poll: match p.first_poll {
             w::FirstPoll::AtOnce => policy::FirstPoll::AtOnce,
             w::FirstPoll::AfterWait => policy::FirstPoll::AfterWait,
@@ -416,10 +436,31 @@ fn compile_policy(name: &str, p: &written::Policy) -> Policy {
             w::WaitManner::Ignored => policy::WaitManner::Ignored,
         },
         give_up_after: ns(p.give_up_after).unwrap_or(FOREVER),
+        last_wait: match &p.last_wait {
+            w::LastWait::Slept => policy::LastWait::Slept,
+            w::LastWait::Refused => policy::LastWait::Refused,
+            w::LastWait::Trimmed => policy::LastWait::Trimmed,
+            w::LastWait::TrimmedLess(least) => policy::LastWait::TrimmedLess(least.0.0),
+        },
+        ends_at_ttl: p.ends_at_ttl,
         max_polls: p.max_polls.map_or(u32::MAX, |c| c.0),
         fetches_result: p.at_end == w::AtEnd::TasksResult,
         slow_down: p.slow_down.0,
         max_errors: p.max_errors.map_or(u32::MAX, |c| c.0),
+        on_question: match p.on_question {
+            w::OnQuestion::PollsOn => policy::OnQuestion::PollsOn,
+            w::OnQuestion::PollsAtOnce => policy::OnQuestion::PollsAtOnce,
+            w::OnQuestion::PollsOnceMore => policy::OnQuestion::PollsOnceMore,
+            w::OnQuestion::AwaitsResult => policy::OnQuestion::AwaitsResult,
+            w::OnQuestion::Ends => policy::OnQuestion::Ends,
+        },
+        max_questions: p.max_questions.map_or(u8::MAX, |c| c.0 as u8),
+        stuck_after: p.stuck_after.map_or(u8::MAX, |c| c.0 as u8),
+        cancels: policy::Cancels {
+            at_deadline: p.cancels.contains(&w::CancelsAt::Deadline),
+            at_error: p.cancels.contains(&w::CancelsAt::Error),
+            at_question: p.cancels.contains(&w::CancelsAt::Question),
+        },
         retry_after: match &p.retry_after {
             w::OnRetryAfter::Ignored => policy::OnRetryAfter::Ignored,
             w::OnRetryAfter::Obeyed(o) => policy::OnRetryAfter::Obeyed {
@@ -463,6 +504,7 @@ fn compile_rule(rule: &written::Rule) -> policy::Rule {
         outcome: match rule.then {
             w::Outcome::Use => policy::Outcome::Use,
             w::Outcome::Default => policy::Outcome::Default,
+            w::Outcome::Absent => policy::Outcome::Absent,
             w::Outcome::Floor => policy::Outcome::Floor,
             w::Outcome::Ceiling => policy::Outcome::Ceiling,
             w::Outcome::Round => policy::Outcome::Round,

@@ -65,7 +65,9 @@ pub struct HostLoop {
 pub struct Input {
     /// Share of tasks that ask.
     pub probability: f64,
-    /// Time from the start to the question.
+    /// How many each of them asks at most.
+    pub questions: u32,
+    /// Time from the start to the question, or from an answer to the next.
     pub after: TimeSampler,
     /// Time from seeing it to the answer.
     pub answer: TimeSampler,
@@ -136,6 +138,7 @@ impl Input {
     pub(super) fn new(input: &written::Input) -> Self {
         Input {
             probability: input.probability.0,
+            questions: input.questions.0,
             after: TimeSampler::new(&input.after),
             answer: TimeSampler::new(&input.answer),
         }

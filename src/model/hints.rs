@@ -10,8 +10,8 @@ use crate::random::unit;
 pub enum HintSource {
     /// Always the same.
     Constant(RawHint),
-    /// Drawn once per task.
-    PerTask(Mix),
+    /// Drawn once per task; or taken in turn, by so many tasks of a tenant.
+    PerTask(Mix, Option<u32>),
     /// Drawn for each answer.
     PerAnswer(Mix),
     /// By share of the duration passed.
@@ -55,6 +55,12 @@ impl Part {
 }
 
 impl Mix {
+    /// Draws that take the parts in turn: those of task number `ordinal` (from 0) of a round of `tasks`.
+    pub fn turn(ordinal: u32, tasks: u32) -> u64 {
+        let place = f64::from(ordinal % tasks) + 0.5;
+        (place / f64::from(tasks) * 2f64.powi(64)) as u64
+    }
+
     /// A hint from two draws: which part, and its value.
     pub fn hint(&self, part_bits: u64, value_bits: impl FnOnce() -> u64) -> RawHint {
         let part = if self.parts.len() == 1 {

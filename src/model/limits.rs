@@ -235,8 +235,8 @@ pub struct Retries {
     pub factor: f64,
     /// No wait is longer.
     pub cap: u64,
-    /// Are the waits uniform on [0, wait)?
-    pub jitter: bool,
+    /// Waits are uniform on the upper part of [0, wait): this share of it.
+    pub jitter: f64,
 }
 
 impl Retries {
@@ -246,7 +246,11 @@ impl Retries {
             wait: retries.wait.0,
             factor: retries.factor.0,
             cap: retries.cap.map_or(FOREVER, |s| s.0.0),
-            jitter: retries.jitter == written::RetryJitter::Full,
+            jitter: match retries.jitter {
+                written::RetryJitter::None => 0.0,
+                written::RetryJitter::Full => 1.0,
+                written::RetryJitter::Minus(share) => share.0,
+            },
         }
     }
 
@@ -254,10 +258,8 @@ impl Retries {
     pub fn before(&self, n: u32, u: u64) -> u64 {
         let grown = self.wait as f64 * libm::pow(self.factor, f64::from(n - 1));
         let wait = ((grown + 0.5) as u64).min(self.cap);
-        if self.jitter {
-            ((u128::from(wait) * u128::from(u)) >> 64) as u64
-        } else {
-            wait
-        }
+        let span = (wait as f64 * self.jitter) as u64;
+        let drawn = ((u128::from(span) * u128::from(u)) >> 64) as u64;
+        wait - span + drawn
     }
 }

@@ -11,7 +11,7 @@ mod limits;
 
 pub use distribution::TimeSampler;
 pub use faults::{HostLoop, Input, Notifications, Outage, Reconnect, Slow};
-pub use hints::{HintSource, Part};
+pub use hints::{HintSource, Mix, Part};
 pub use limits::{
     Breaker, Bucket, Budget, FRACTION, HeldBack, Limit, LimitKind, MinimumGap, Opens, Per, Retries,
     RetryAfter,
@@ -134,6 +134,21 @@ pub struct Carrier {
     pub on_server: bool,
     /// Between host and server.
     pub breaker: Option<Breaker>,
+    /// How the timers of a host's tasks hang together.
+    pub schedule: Schedule,
+    /// Polls in flight between a host and a server; [`u32::MAX`] for no limit.
+    pub in_flight: u32,
+}
+
+/// How the timers of one host's tasks hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// Each task has its own.
+    PerTask,
+    /// One, at the earliest due: all tasks are polled.
+    LeastInterval,
+    /// One, at the earliest due: those that are due are polled.
+    EarliestDue,
 }
 
 /// What a notification of a changed status does.

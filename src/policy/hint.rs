@@ -127,6 +127,8 @@ pub enum Outcome {
     Use,
     /// Replaced by the default.
     Default,
+    /// Taken as an answer without a hint.
+    Absent,
     /// Replaced by the floor.
     Floor,
     /// Replaced by the ceiling.

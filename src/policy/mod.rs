@@ -44,12 +44,16 @@ pub struct Policy {
     pub bounds: BoundsAt,
     /// Growth while the status is unchanged.
     pub backoff: Backoff,
+    /// Does it leave waits that follow a server's hint as they are?
+    pub hints_stop_backoff: bool,
     /// When it starts again.
     pub reset: Reset,
     /// What an error answer does.
     pub errors: OnError,
     /// Randomness.
     pub jitter: Jitter,
+    /// Jittered waits are whole multiples of this above their least; 0 for any.
+    pub jitter_step: Nanos,
     /// When the first poll is sent.
     pub first_poll: FirstPoll,
     /// Is the wait counted from the answer (else from the last tick)?
@@ -60,6 +64,10 @@ pub struct Policy {
     pub manner: WaitManner,
     /// Age of the task at which the loop ends.
     pub give_up_after: Nanos,
+    /// What becomes of a wait that reaches beyond that.
+    pub last_wait: LastWait,
+    /// Does the server's `ttl` end the loop as well?
+    pub ends_at_ttl: bool,
     /// Polls after which the loop ends.
     pub max_polls: u32,
     /// Is `tasks/result` called for a completed task?
@@ -70,6 +78,53 @@ pub struct Policy {
     pub max_errors: u32,
     /// What the host makes of `Retry-After`.
     pub retry_after: OnRetryAfter,
+    /// What `input_required` does to the loop.
+    pub on_question: OnQuestion,
+    /// Questions of a task after which the next one ends the loop; 255 for no limit.
+    pub max_questions: u8,
+    /// Answers in a row that show one question, after which the loop ends; 255 for no limit.
+    pub stuck_after: u8,
+    /// Ends of the loop at which `tasks/cancel` is sent.
+    pub cancels: Cancels,
+}
+
+/// What becomes of a wait that reaches beyond the deadline of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastWait {
+    /// The host sleeps until the deadline, and gives up.
+    Slept,
+    /// The host gives up at once.
+    Refused,
+    /// It is cut to the deadline, where a last poll is sent.
+    Trimmed,
+    /// A wait that would leave this or less is cut so that this is left; with less than this left the host gives up at once.
+    TrimmedLess(Nanos),
+}
+
+/// What `input_required` does to a loop. Its host answers the question in each case but the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnQuestion {
+    /// Polls go on at their interval.
+    PollsOn,
+    /// Polls follow each other without a wait as long as the status stands.
+    PollsAtOnce,
+    /// One poll follows at once, then they go on at their interval.
+    PollsOnceMore,
+    /// The result is asked for, in a request that the server holds until the end.
+    AwaitsResult,
+    /// The loop ends.
+    Ends,
+}
+
+/// Ends of a loop at which its host sends `tasks/cancel`; an abort is the caller's (see the scenario's `on_abort`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cancels {
+    /// When the host gives up at its deadline, or after its last poll.
+    pub at_deadline: bool,
+    /// When an error ends the loop.
+    pub at_error: bool,
+    /// When a question ends it.
+    pub at_question: bool,
 }
 
 /// What a host makes of `Retry-After`.
@@ -173,6 +228,8 @@ pub enum OnError {
         waits: Backoff,
         /// Does a good answer start it again?
         reset_on_success: bool,
+        /// Does the wait become the interval from then on?
+        sticks: bool,
     },
 }
 
@@ -209,8 +266,12 @@ pub struct State {
     creation: Nanos,
     /// The wait chosen last.
     previous: Nanos,
-    /// Waits since the backoff started.
-    waits: u32,
+    /// Waits since the backoff started, 65,535 for all beyond.
+    waits: u16,
+    /// Questions that were asked, 255 for all beyond.
+    questions: u8,
+    /// Answers in a row that showed the question, 255 for all beyond.
+    asked: u8,
     /// Consecutive error answers, 255 for all beyond.
     errors: u8,
     /// `slow_down` answers, 255 for all beyond.
@@ -230,6 +291,13 @@ pub enum Saw {
     Unchanged(RawHint),
     /// An answer: not the end, but the status has changed.
     Changed(RawHint),
+    /// An answer: the task asks for input (`input_required`).
+    Asks {
+        /// Its hint.
+        hint: RawHint,
+        /// A question that the host has not seen before.
+        new: bool,
+    },
     /// An error answer, a timeout, or a poll that a breaker let fail.
     Error,
     /// A refusal because polls come too fast.
@@ -241,6 +309,8 @@ pub enum Saw {
 pub enum Decision {
     /// Waits so long, then polls.
     Wait(Wait),
+    /// Asks for the result at once, in a request that is answered at the end.
+    AwaitResult,
     /// Ends the loop.
     End(LoopEnd),
 }
@@ -252,6 +322,8 @@ pub enum LoopEnd {
     Error,
     /// An answer was rejected because of its hint.
     Rejected,
+    /// A question that the policy does not answer, or one too many.
+    Question,
 }
 
 /// The stages that can set or change a wait. The last one that changed it is its cause.
@@ -282,11 +354,13 @@ pub enum Stage {
     SlowDown,
     /// `Retry-After`, after the jitter and before the timer.
     RetryAfter,
+    /// A question, which some hosts do not let wait.
+    Question,
 }
 
 impl Stage {
     /// How many there are.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 13;
     /// The first so many are counted in every combination; the others are too rare for that.
     pub const COMBINED: usize = 10;
     /// All of them.
@@ -303,6 +377,7 @@ impl Stage {
         Stage::FirstPoll,
         Stage::SlowDown,
         Stage::RetryAfter,
+        Stage::Question,
     ];
 
     /// The name in results.
@@ -320,6 +395,7 @@ impl Stage {
             Stage::FirstPoll => "first_poll",
             Stage::SlowDown => "slow_down",
             Stage::RetryAfter => "retry_after",
+            Stage::Question => "question",
         }
     }
 }
@@ -352,23 +428,23 @@ impl Policy {
         let (reading, first) = match saw {
             Saw::Created(hint) => {
                 let reading = self.read_creation(state, hint);
-                (reading, !matches!(self.first_poll, FirstPoll::AfterWait))
+                let first = self.first_poll != FirstPoll::AfterWait;
+                // An error that the wait would raise is not raised where it is not slept.
+                let reading = match reading {
+                    Reading::End(LoopEnd::Error) if first => {
+                        Reading::Value(self.default, Stage::BadHint)
+                    }
+                    other => other,
+                };
+                (reading, first)
             }
             Saw::Unchanged(hint) | Saw::Changed(hint) => {
-                if !matches!(
-                    self.errors,
-                    OnError::BackOff {
-                        reset_on_success: false,
-                        ..
-                    }
-                ) {
-                    state.errors = 0;
-                }
-                if matches!(saw, Saw::Changed(_)) && self.reset != Reset::Never {
-                    state.waits = 0;
-                }
+                let changed = matches!(saw, Saw::Changed(_));
+                self.note_success(state, changed);
+                state.asked = 0;
                 (self.read_answer(state, hint), false)
             }
+            Saw::Asks { hint, new } => return self.decide_on_question(state, hint, new, u),
             Saw::Error => return self.decide_after_error(state, u),
             Saw::SlowDown => {
                 state.slow_downs = state.slow_downs.saturating_add(1);
@@ -397,6 +473,73 @@ impl Policy {
         Decision::Wait(self.shape(state, base, stage, u))
     }
 
+    /// Counts a good answer.
+    #[inline(always)]
+    fn note_success(&self, state: &mut State, changed: bool) {
+        let kept = matches!(
+            self.errors,
+            OnError::BackOff {
+                reset_on_success: false,
+                ..
+            }
+        );
+        if !kept {
+            state.errors = 0;
+        }
+        if changed && self.reset != Reset::Never {
+            state.waits = 0;
+        }
+    }
+
+    /// What follows an answer that shows a question.
+    #[cold]
+    fn decide_on_question(&self, state: &mut State, hint: RawHint, new: bool, u: u64) -> Decision {
+        self.note_success(state, new);
+        let reading = self.read_answer(state, hint);
+        if new {
+            state.asked = 0;
+            state.questions = state.questions.saturating_add(1);
+        }
+        state.asked = state.asked.saturating_add(1);
+        let too_many = state.questions > self.max_questions;
+        let stuck = self.stuck_after < u8::MAX && state.asked > self.stuck_after;
+        if too_many || stuck || self.on_question == OnQuestion::Ends {
+            return Decision::End(LoopEnd::Question);
+        }
+        let (base, stage) = match reading {
+            Reading::End(end) => return Decision::End(end),
+            Reading::Value(base, stage) => (base, stage),
+        };
+        match self.on_question {
+            OnQuestion::AwaitsResult => Decision::AwaitResult,
+            OnQuestion::PollsAtOnce => {
+                // The ramp begins anew after the round.
+                if self.reset != Reset::Never {
+                    state.waits = 0;
+                }
+                Decision::Wait(at_once())
+            }
+            OnQuestion::PollsOnceMore if new => Decision::Wait(at_once()),
+            _ => Decision::Wait(self.shape(state, base, stage, u)),
+        }
+    }
+
+    /// The instant of the next poll, where that of a wait is `next` and the loop's deadline is `deadline`; both after the answer seen at
+    /// `from`; [`Nanos::MAX`] for never. `None`: the host gives up at once. An instant beyond the deadline is that of a host that gives up at the deadline.
+    pub fn next_poll(&self, from: Nanos, next: Nanos, deadline: Nanos) -> Option<Nanos> {
+        match self.last_wait {
+            _ if deadline == Nanos::MAX => Some(next),
+            LastWait::Slept => Some(next),
+            LastWait::Refused => (next <= deadline).then_some(next),
+            LastWait::Trimmed if next <= deadline => Some(next),
+            LastWait::Trimmed => (from < deadline).then_some(deadline),
+            LastWait::TrimmedLess(least) => {
+                let latest = deadline.checked_sub(least).filter(|at| *at >= from)?;
+                Some(if next >= latest { latest } else { next })
+            }
+        }
+    }
+
     /// The wait that follows an error answer.
     fn decide_after_error(&self, state: &mut State, u: u64) -> Decision {
         let errors = u32::from(state.errors);
@@ -411,8 +554,14 @@ impl Policy {
         match &self.errors {
             OnError::End => Decision::End(LoopEnd::Error),
             OnError::Retry => Decision::Wait(self.shape(state, base, stage, u)),
-            OnError::BackOff { waits, .. } => {
-                let mut wait = waits.wait(base, errors);
+            OnError::BackOff { waits, sticks, .. } => {
+                let own = waits.own_start().is_none();
+                // What multiplies the interval does so from the first error on.
+                let k = if own { errors + 1 } else { errors };
+                let mut wait = waits.wait(base, k);
+                if *sticks {
+                    wait = self.change_interval(state, waits, base);
+                }
                 if self.role == Role::Floor && stage != Stage::Default {
                     wait = wait.max(base);
                 }
@@ -420,6 +569,21 @@ impl Policy {
                 Decision::Wait(self.finish(state, [wait; 3], touched, cause, self.ceiling, u))
             }
         }
+    }
+
+    /// An error has changed the interval for good, `slow_down`s so far included.
+    fn change_interval(&self, state: &mut State, waits: &Backoff, base: Nanos) -> Nanos {
+        let slower = self.slow_down.saturating_mul(u64::from(state.slow_downs));
+        let now = base.saturating_add(slower).min(FOREVER);
+        let changed = if waits.own_start().is_some() {
+            waits.wait(now, 0)
+        } else {
+            waits.wait(now, 1)
+        };
+        state.slow_downs = 0;
+        (state.kept, state.kept_from) = (changed, Some(Stage::ErrorBackoff));
+        (state.creation, state.creation_from) = (changed, Some(Stage::ErrorBackoff));
+        changed
     }
 
     /// Bound, back off, jitter, bound again, timer.
@@ -439,9 +603,13 @@ impl Policy {
             self.ceiling
         };
         let bounded = bound(own, self.floor, ceiling, &mut touched, &mut cause);
-        let k = state.waits;
+        let k = u32::from(state.waits);
         state.waits = state.waits.saturating_add(1);
-        let mut backed = self.backoff.wait(bounded, k);
+        let mut backed = if self.hints_stop_backoff && stage != Stage::Default {
+            bounded
+        } else {
+            self.backoff.wait(bounded, k)
+        };
         if self.role == Role::RampCeiling {
             backed = backed.min(bounded);
         }
@@ -488,7 +656,8 @@ impl Policy {
         }
         // "For ever" has no jitter.
         let mut wait = if backed < FOREVER {
-            self.jitter.apply(backed, state.previous.max(backed), u)
+            let previous = state.previous.max(backed);
+            self.jitter.apply(backed, previous, self.jitter_step, u)
         } else {
             FOREVER
         };
@@ -597,8 +766,18 @@ impl Policy {
                 .map_or(reading, |(value, from)| Reading::Value(value, from));
         }
         // With `first_answer` even a default, once used, stays.
-        (state.kept, state.kept_from) = (value, Some(stage));
+        let keeps = self.read == ReadAt::FirstAnswer
+            || self.absent == WhenAbsent::KeepLast && !self.forgets(hint);
+        if keeps {
+            (state.kept, state.kept_from) = (value, Some(stage));
+        }
         reading
+    }
+
+    /// Does this hint make the host forget an earlier one?
+    #[inline(always)]
+    fn forgets(&self, hint: RawHint) -> bool {
+        self.rules.outcome(hint, hint.class()) == Outcome::Forget
     }
 
     /// What an answer without a hint means to this host: the value, and where it is from.
@@ -639,6 +818,8 @@ impl Policy {
         match self.rules.outcome(hint, class) {
             Outcome::Use => Reading::Value(ms_to_ns(ms), Stage::Hint),
             Outcome::Default => Reading::Value(self.default, replaced),
+            // As an answer without a hint.
+            Outcome::Absent => Reading::Value(self.default, Stage::Default),
             Outcome::Floor => Reading::Value(self.floor, replaced),
             Outcome::Ceiling => Reading::Value(self.ceiling, replaced),
             Outcome::Round => changed(ms, libm::rint(ms)),
@@ -683,6 +864,16 @@ impl Policy {
 #[inline]
 fn bit(stage: Stage) -> u16 {
     1 << stage as u8
+}
+
+/// No wait, because a question does not wait.
+fn at_once() -> Wait {
+    Wait {
+        wait: 0,
+        cause: Stage::Question,
+        touched: bit(Stage::Question),
+        steps: [0; 4],
+    }
 }
 
 fn changed(before: f64, after: f64) -> Reading {

@@ -63,6 +63,15 @@ impl Backoff {
         Backoff::Steps(table.collect())
     }
 
+    /// The first wait, where it does not depend on the base.
+    pub fn own_start(&self) -> Option<Nanos> {
+        match self {
+            Backoff::Geometric { initial, .. } => *initial,
+            Backoff::Steps(steps) => steps.first().map(|s| s.wait),
+            Backoff::None | Backoff::Additive { .. } => None,
+        }
+    }
+
     /// The wait numbered `k` (from 0) since the backoff started, for a bounded base of `base`.
     #[inline]
     pub fn wait(&self, base: Nanos, k: u32) -> Nanos {
@@ -134,9 +143,31 @@ impl Jitter {
         !matches!(self, Jitter::None)
     }
 
-    /// The wait `d` with jitter; `previous` is the last wait, `u` a uniform 64-bit fraction of one.
+    /// The wait `d` with jitter; `previous` is the last wait, `u` a uniform 64-bit fraction of one. With a `step` above 0 each whole multiple of it
+    /// between the least wait and the greatest is as likely, both included.
     #[inline]
-    pub fn apply(&self, d: Nanos, previous: Nanos, u: u64) -> Nanos {
+    pub fn apply(&self, d: Nanos, previous: Nanos, step: Nanos, u: u64) -> Nanos {
+        if step > 0 {
+            let (least, greatest) = (self.draw(d, previous, 0), self.greatest(d, previous));
+            let steps = (greatest - least) / step + 1;
+            return least + step * part(steps, u);
+        }
+        self.draw(d, previous, u)
+    }
+
+    /// The bound that draws do not reach.
+    fn greatest(&self, d: Nanos, previous: Nanos) -> Nanos {
+        match *self {
+            Jitter::Additive(span) => d + span,
+            Jitter::Proportional { .. } | Jitter::Decorrelated { .. } => {
+                self.draw(d, previous, u64::MAX)
+            }
+            _ => d,
+        }
+    }
+
+    #[inline]
+    fn draw(&self, d: Nanos, previous: Nanos, u: u64) -> Nanos {
         match *self {
             Jitter::None => d,
             Jitter::Full => part(d, u),
@@ -232,7 +263,7 @@ mod tests {
     fn jitter_stays_in_its_interval() {
         for u in [0, 1, u64::MAX / 2, u64::MAX] {
             let inside = |jitter: Jitter, low: u64, high: u64| {
-                let wait = jitter.apply(S, 2 * S, u);
+                let wait = jitter.apply(S, 2 * S, 0, u);
                 assert!((low..=high).contains(&wait), "{jitter:?} {u} -> {wait}");
             };
             inside(Jitter::Full, 0, S);
@@ -243,6 +274,14 @@ mod tests {
             inside(Jitter::Window(S / 3), S / 3, S);
             inside(Jitter::Decorrelated { factor: 3.0 }, S, 6 * S);
         }
+    }
+
+    #[test]
+    fn jitter_in_steps_reaches_both_ends() {
+        let drawn: Vec<u64> = (0..4)
+            .map(|i| Jitter::Window(2 * S).apply(5 * S, 0, S, i << 62) / S)
+            .collect();
+        assert_eq!(drawn, [2, 3, 4, 5]);
     }
 
     #[test]

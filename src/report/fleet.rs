@@ -7,7 +7,7 @@ use crate::experiment::plan::{Cell, Plan};
 use crate::scenario::fields::Field;
 use crate::scenario::policy::Policy;
 use crate::scenario::written::{HintPart, HintRef, Server, Tenant, Wire};
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Scenario, tree};
 
 /// Tenants, servers and hints, a line each.
 pub fn in_words(scenario: &Scenario) -> Vec<String> {
@@ -118,7 +118,7 @@ pub fn snippets(plan: &Plan, cell: &Cell) -> (String, String) {
     let base = &plan.experiment.set;
     let own = cell.overrides.iter().filter(|set| !base.contains(set));
     let own: Vec<&String> = own.filter(|set| !path(set).starts_with("run.")).collect();
-    let named = |set: &&String| path(set).split('.').nth(1).map(String::from);
+    let named = |set: &&String| tree::parts(&path(set)).into_iter().nth(1);
     let policies: BTreeSet<String> = own
         .iter()
         .filter(|set| path(set).starts_with("policy."))

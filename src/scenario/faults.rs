@@ -1,7 +1,7 @@
 //! What goes wrong at servers and hosts, as written: outages, losses, slow periods, reconnects, pauses. Part of [`super::written`].
 
 use super::distribution::Distribution;
-use super::fields::{Positive, Share, Span, choice, record};
+use super::fields::{Count, Positive, Share, Span, choice, record};
 use super::units::Duration;
 use super::written::Time;
 
@@ -115,7 +115,9 @@ record! {
     pub struct Input {
         /// Share of the tasks that ask.
         probability: Share = Share(1.0),
-        /// Time from the start of the task to its question; a task that ends before asks nothing.
+        /// Questions of such a task, one after another.
+        questions: Count = Count(1),
+        /// Time from the start of the task to its question, and from each answer to the next question; what would come after the task's end is not asked.
         after: Time,
         /// Time from the moment when the host sees the question until it sends `tasks/update`.
         answer: Time,

@@ -226,7 +226,10 @@ choice! {
             /// Uniform on [0, wait).
             "full" => Full,
         }
-        tables {}
+        tables {
+            /// Uniform on [wait less this share of it, wait).
+            "minus" => Minus(Share),
+        }
     }
 }
 

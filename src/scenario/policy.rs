@@ -3,11 +3,12 @@
 use super::fields::{Count, Factor, Number, Positive, Share, Span, choice, record};
 use super::limits::{Breaker, OnRetryAfter, Retries};
 use super::units::Duration;
+use super::written::{CancelNotices, InFlight, Then};
 
 record! {
     /// How a host turns hints and answers into waits: the envelope of its own.
     pub struct Policy {
-        /// Take over another policy of this scenario and override it.
+        /// Take over another policy, of this scenario or one that comes with the program (`pollpace policies`), and override it.
         extends: Option<String>,
         /// What the hint is for this host.
         role: Role = Role::Value,
@@ -31,6 +32,8 @@ record! {
         bounds: BoundsAt = BoundsAt::Final,
         /// How waits grow while the status is unchanged.
         backoff: Backoff = Backoff::None,
+        /// Which waits grow.
+        backoff_of: BackoffOf = BackoffOf::EveryWait,
         /// When the backoff starts again.
         backoff_reset: Reset = Reset::OnChange,
         /// What an error answer does.
@@ -39,6 +42,8 @@ record! {
         error_backoff: Option<ErrorBackoff>,
         /// Randomness of each wait.
         jitter: Jitter = Jitter::None,
+        /// Jittered waits are the least one plus whole multiples of this, both ends included; any where 0.
+        jitter_step: Duration = Duration(0),
         /// When the first poll is sent.
         first_poll: FirstPoll = FirstPoll::AfterWait,
         /// Is the wait counted from the answer or from the last tick?
@@ -49,6 +54,10 @@ record! {
         wait: WaitManner = WaitManner::Interruptible,
         /// The loop ends at this age of the task; a poll due later is not sent. Never where left out.
         give_up_after: Option<Duration>,
+        /// The loop ends when the server may have deleted the task, too: at its `ttl`.
+        ends_at_ttl: bool = false,
+        /// What becomes of a wait that reaches beyond the deadline.
+        last_wait: LastWait = LastWait::Slept,
         /// The loop ends after so many polls. No limit where left out.
         max_polls: Option<Count>,
         /// What is called when the end was seen.
@@ -75,6 +84,128 @@ record! {
         runs: Runs = Runs::OnHost,
         /// A circuit breaker between each host and each server; none where left out.
         breaker: Option<Breaker>,
+        /// What `input_required` does to the loop.
+        on_question: OnQuestion = OnQuestion::PollsOn,
+        /// A question beyond so many ends the loop. No limit where left out.
+        max_questions: Option<Count>,
+        /// The loop ends after so many answers in a row that show one and the same question. No limit where left out.
+        stuck_after: Option<Count>,
+        /// What an abort does, where the tenant does not say otherwise.
+        on_abort: OnAbort = OnAbort::default(),
+        /// Other ends of the loop at which `tasks/cancel` is sent.
+        cancels: Vec<CancelsAt>,
+        /// How the timers of one host's tasks hang together.
+        schedule: Schedule = Schedule::PerTask,
+        /// Polls in flight at a time between one host and one server; no limit where left out.
+        in_flight: Option<Count>,
+    }
+}
+
+record! {
+    /// What an abort does to a loop and its task; a tenant's `abort` can override each.
+    pub struct OnAbort {
+        /// With a poll in flight: does the caller wait for it?
+        request: InFlight = InFlight::Aborts,
+        /// What the host does when control has returned to the caller.
+        then: Then = Then::Detach,
+        /// With `then = "cancel"`: control returns when `tasks/cancel` is answered, at the latest after this; at once where left out.
+        cancel_bound: Option<Duration>,
+        /// Control returns so long after the abort at the latest, whatever the loop is doing; it ends then. No such limit where left out.
+        grace: Option<Duration>,
+        /// `notifications/cancelled` that the host sends.
+        notifications: CancelNotices = CancelNotices::None,
+    }
+}
+
+impl Default for OnAbort {
+    fn default() -> Self {
+        OnAbort {
+            request: InFlight::Aborts,
+            then: Then::Detach,
+            cancel_bound: None,
+            grace: None,
+            notifications: CancelNotices::None,
+        }
+    }
+}
+
+choice! {
+    /// Which waits a backoff lets grow.
+    pub enum BackoffOf {
+        words {
+            /// All.
+            "every_wait" => EveryWait,
+            /// Those for which there is no hint; a hint is followed as it is.
+            "without_hint" => WithoutHint,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What becomes of a wait that reaches beyond the deadline of a loop.
+    pub enum LastWait {
+        words {
+            /// The host sleeps until the deadline, and gives up.
+            "slept" => Slept,
+            /// The host gives up at once.
+            "refused" => Refused,
+            /// It is cut to the deadline, where a last poll is sent.
+            "trimmed" => Trimmed,
+        }
+        tables {
+            /// It is cut so that this much is left; with less than this left the host gives up at once.
+            "trimmed_less" => TrimmedLess(Span),
+        }
+    }
+}
+
+choice! {
+    /// What `input_required` does to a loop. Its host answers the question in each case but the last.
+    pub enum OnQuestion {
+        words {
+            /// Polls go on at their interval.
+            "polls_on" => PollsOn,
+            /// Polls follow each other without a wait as long as the status stands.
+            "polls_at_once" => PollsAtOnce,
+            /// One poll follows at once, then they go on at their interval.
+            "polls_once_more" => PollsOnceMore,
+            /// The result is asked for, in a request that the server holds until the end; it counts as a poll.
+            "awaits_result" => AwaitsResult,
+            /// The loop ends.
+            "ends" => Ends,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// An end of a loop at which `tasks/cancel` is sent.
+    pub enum CancelsAt {
+        words {
+            /// The host gives up: at its deadline, or after its last poll.
+            "deadline" => Deadline,
+            /// An error ends the loop.
+            "error" => Error,
+            /// A question ends it.
+            "question" => Question,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// How the timers of one host's tasks hang together.
+    pub enum Schedule {
+        words {
+            /// Not at all: each task has its own.
+            "per_task" => PerTask,
+            /// One timer, at the earliest of their dues; when it fires, all of them are polled.
+            "least_interval" => LeastInterval,
+            /// One timer, at the earliest of their dues; when it fires, those that are due are polled.
+            "earliest_due" => EarliestDue,
+        }
+        tables {}
     }
 }
 
@@ -238,6 +369,8 @@ choice! {
             "use" => Use,
             /// The default is used.
             "default" => Default,
+            /// As an answer without a hint: see `absent`.
+            "absent" => Absent,
             /// The floor is used.
             "floor" => Floor,
             /// The ceiling is used.
@@ -346,14 +479,16 @@ choice! {
 record! {
     /// Waits after consecutive error answers.
     pub struct ErrorBackoff {
-        /// The wait after the first.
-        initial: Span,
+        /// The wait after the first; where left out, the interval then in use times the factor.
+        initial: Option<Span>,
         /// Each further one is so many times longer.
         factor: Factor = Factor(2.0),
         /// No wait grows beyond this.
         cap: Option<Span>,
         /// When it starts again.
         reset: ErrorReset = ErrorReset::OnSuccess,
+        /// The wait is the interval from then on, for a host that latches it (`read`, `absent`).
+        sticks: bool = false,
     }
 }
 

@@ -96,9 +96,16 @@ impl Node {
 
     /// The node at a dotted path such as `policy.envelope.floor` or `tenant.agents.count`.
     pub fn find(&self, path: &str) -> Option<&Node> {
-        path.split('.')
-            .filter(|p| !p.is_empty())
-            .try_fold(self, |node, part| node.get(part))
+        let parts: Vec<String> = parts(path).into_iter().filter(|p| !p.is_empty()).collect();
+        self.below(&parts)
+    }
+
+    /// The node at the path of these parts. A name with dots in it may stand in several of them.
+    fn below(&self, path: &[String]) -> Option<&Node> {
+        if path.is_empty() {
+            return Some(self);
+        }
+        (1..=path.len()).find_map(|n| self.get(&path[..n].join("."))?.below(&path[n..]))
     }
 
     /// The text under `name` if this is a named table.
@@ -236,14 +243,23 @@ impl Loader {
             },
         };
         let mut node = &mut *tree;
-        let mut above = Vec::new();
-        let mut start = 0;
-        for written in path.split('.') {
-            let part = written.trim();
-            let from = start + (written.len() - written.trim_start().len());
+        let mut above: Vec<&str> = Vec::new();
+        let mut written = spans(path);
+        while !written.is_empty() {
+            // A name with dots in it need not be quoted where it is known.
+            let known = (1..written.len()).rev().find(|n| {
+                let joined = &path[written[0].start..written[*n].end];
+                node.get(joined.trim()).is_some()
+            });
+            let rest = written.split_off(known.unwrap_or(0) + 1);
+            let whole = written[0].start..written[written.len() - 1].end;
+            written = rest;
+            let text = &path[whole.clone()];
+            let from = whole.start + (text.len() - text.trim_start().len());
+            let part = text.trim();
             let place = place(from..from + part.len());
-            start += written.len() + 1;
-            let is_last = start > path.len();
+            let part = part.trim_matches('"');
+            let is_last = written.is_empty();
             node = match step(node, &above, part, &place, is_last) {
                 Ok(node) => node,
                 Err((message, help)) => {
@@ -266,6 +282,30 @@ impl Loader {
             help: help.into(),
         });
     }
+}
+
+/// Where the parts of a dotted path stand in it. Dots between double quotes divide nothing.
+fn spans(path: &str) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    let (mut start, mut quoted) = (0, false);
+    for (at, letter) in path.char_indices() {
+        match letter {
+            '"' => quoted = !quoted,
+            '.' if !quoted => {
+                spans.push(start..at);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    spans.push(start..path.len());
+    spans
+}
+
+/// The parts of a dotted path, without quotes.
+pub fn parts(path: &str) -> Vec<String> {
+    let part = |span: Range<usize>| path[span].trim().trim_matches('"').to_string();
+    spans(path).into_iter().map(part).collect()
 }
 
 /// One step of an override's path into `node`, making tables on the way. An error is what is wrong and what would be right.

@@ -181,6 +181,8 @@ choice! {
         words {
             /// Once per task; every answer carries the same.
             "per_task" => PerTask,
+            /// Once per task, without chance: of a tenant's tasks, as many as its weight says take the first part, then the second, and so on, and again.
+            "in_turn" => InTurn,
             /// Anew for each answer.
             "per_answer" => PerAnswer,
             /// By the share of the task's duration that has passed (`from` is 0 to 1).
@@ -564,16 +566,34 @@ record! {
         shutdown_at: Option<Duration>,
         /// The caller's patience: every task is aborted at this age.
         deadline: Option<Duration>,
-        /// With a poll in flight: does the caller wait for it?
-        request: InFlight = InFlight::Aborts,
-        /// What the host does when control has returned to the caller.
-        then: Then = Then::Detach,
-        /// With `then = "cancel"`: control returns when `tasks/cancel` is answered, at the latest after this; at once where left out.
+        /// With a poll in flight: does the caller wait for it? As the policy's `on_abort` says where left out.
+        request: Option<InFlight>,
+        /// What the host does when control has returned to the caller; as the policy's `on_abort` says where left out.
+        then: Option<Then>,
+        /// With `then = "cancel"`: control returns when `tasks/cancel` is answered, at the latest after this; as the policy's `on_abort` says where left out.
         cancel_bound: Option<Duration>,
-        /// Control returns to the caller so long after the abort at the latest, whatever the loop is doing; it ends then. No such limit where left out.
+        /// Control returns to the caller so long after the abort at the latest, whatever the loop is doing; it ends then. As the policy's `on_abort` says where left out.
         grace: Option<Duration>,
-        /// `notifications/cancelled` that the host sends.
-        notifications: CancelNotices = CancelNotices::None,
+        /// `notifications/cancelled` that the host sends; as the policy's `on_abort` says where left out.
+        notifications: Option<CancelNotices>,
+    }
+}
+
+impl Abort {
+    /// The manner of the abort: what is left open here is as the policy says.
+    pub fn manner(&self, policy: Option<&OnAbort>) -> OnAbort {
+        let own = OnAbort::default();
+        let policy = policy.unwrap_or(&own);
+        OnAbort {
+            request: self.request.clone().unwrap_or(policy.request.clone()),
+            then: self.then.clone().unwrap_or(policy.then.clone()),
+            cancel_bound: self.cancel_bound.or(policy.cancel_bound),
+            grace: self.grace.or(policy.grace),
+            notifications: self
+                .notifications
+                .clone()
+                .unwrap_or(policy.notifications.clone()),
+        }
     }
 }
 

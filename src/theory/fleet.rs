@@ -278,7 +278,7 @@ fn intervals(hint: &HintSource, policy: &Policy) -> Option<Vec<(f64, u64)>> {
     };
     match hint {
         HintSource::Constant(hint) => add(1.0, *hint)?,
-        HintSource::PerTask(mix) => {
+        HintSource::PerTask(mix, _) => {
             let mut before = 0.0;
             for (share, part) in mix.shares.iter().zip(&mix.parts) {
                 let weight = share - before;

@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 use crate::scenario::distribution::{Distribution, Kind};
 use crate::scenario::fields::Share;
 use crate::scenario::units::Duration;
-use crate::scenario::written::{Abort, CancelNotices, InFlight, Then, Time, Wire};
+use crate::scenario::written::{Abort, Time, Wire};
 
 /// An hour, as a hint.
 const HOUR_MS: f64 = 3_600_000.0;
@@ -139,11 +139,11 @@ fn while_it_runs(written: Option<Abort>, duration: &Time) -> Abort {
         after: None,
         shutdown_at: None,
         deadline: None,
-        request: InFlight::Aborts,
-        then: Then::Detach,
+        request: None,
+        then: None,
         cancel_bound: None,
         grace: None,
-        notifications: CancelNotices::None,
+        notifications: None,
     });
     let after = Distribution {
         kind: Kind::Uniform {
@@ -252,7 +252,9 @@ mod tests {
         let abort = "tenant.t.abort={ probability = 0, deadline = \"1ms\", after = \"1h\", then = \"cancel\", request = \"waits\" }";
         let changed = Condition::Cancellation.of(&scenario(&[abort]));
         let abort = changed.tenant[0].abort.clone().unwrap();
-        assert_eq!((abort.then, abort.request), (Then::Cancel, InFlight::Waits));
+        use crate::scenario::written::{InFlight, Then};
+        let manner = (abort.then, abort.request);
+        assert_eq!(manner, (Some(Then::Cancel), Some(InFlight::Waits)));
         assert_eq!((abort.probability, abort.deadline), (Share(1.0), None));
         assert_eq!(
             outlived_by_most(&abort.after.unwrap()),

@@ -148,12 +148,14 @@ fn ask(policy: &Policy, hint: RawHint) -> Effect {
         let created = policy.decide(&mut state, Saw::Created(hint), u);
         let decision = match created {
             Decision::Wait(_) => policy.decide(&mut state, Saw::Changed(hint), u),
-            Decision::End(_) => created,
+            other => other,
         };
         *wait = match decision {
             Decision::Wait(w) if w.wait >= FOREVER => return Effect::Forever,
             Decision::Wait(w) => w.wait,
-            Decision::End(LoopEnd::Error) => return Effect::Error,
+            // No question is put here.
+            Decision::AwaitResult => 0,
+            Decision::End(LoopEnd::Error | LoopEnd::Question) => return Effect::Error,
             Decision::End(LoopEnd::Rejected) => return Effect::Rejected,
         };
     }

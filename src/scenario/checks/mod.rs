@@ -31,6 +31,9 @@ pub const MAX_ERRORS: u32 = 255;
 /// Requests that one poll can send together.
 pub const MAX_REQUESTS_PER_POLL: u32 = 10_000;
 
+/// Waits in a table of a backoff: so many a loop counts.
+const MAX_STEPS: u64 = u16::MAX as u64;
+
 /// Reports everything that does not fit.
 pub fn check(scenario: &Scenario, tree: &Node, reader: &mut Reader) {
     let check = Check { scenario, tree };
@@ -299,6 +302,8 @@ impl Check<'_> {
                 );
             }
             let usable = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+            // Versions stand in the names of presets.
+            let usable = |c: char| usable(c) || kind == "policy" && c == '.';
             if name.is_empty() || !name.chars().all(usable) {
                 reader.error(
                     place,

@@ -1,8 +1,9 @@
 //! Whether the parts of a policy fit.
 
 use super::super::fields::Reader;
-use super::super::written::{Backoff, Conflict, OnError, Outcome, Policy, Role};
-use super::{Check, MAX_ERRORS, MAX_REQUESTS_PER_POLL};
+use super::super::units::Duration;
+use super::super::written::{Backoff, Conflict, Jitter, OnError, Outcome, Policy, Role, Then};
+use super::{Check, MAX_ERRORS, MAX_REQUESTS_PER_POLL, MAX_STEPS};
 
 impl Check<'_> {
     pub(super) fn policy(&self, name: &str, policy: &Policy, reader: &mut Reader) {
@@ -37,7 +38,7 @@ impl Check<'_> {
         let error_caps = policy
             .error_backoff
             .as_ref()
-            .and_then(|e| e.cap.map(|cap| (e.initial, cap)));
+            .and_then(|e| e.initial.zip(e.cap));
         for (key, caps) in [
             ("backoff.geometric.cap", caps),
             ("error_backoff.cap", error_caps),
@@ -84,6 +85,49 @@ impl Check<'_> {
                 "too many requests in one poll",
                 format!("found {}", policy.requests_per_poll.0),
                 format!("at most {MAX_REQUESTS_PER_POLL}"),
+            );
+        }
+        for (key, limit) in [
+            ("max_questions", policy.max_questions),
+            ("stuck_after", policy.stuck_after),
+        ] {
+            if let Some(found) = limit.filter(|n| n.0 > MAX_ERRORS) {
+                self.error(
+                    reader,
+                    &at(key),
+                    "too many answers to count",
+                    format!("found {}", found.0),
+                    format!("at most {MAX_ERRORS}; leave it out for no limit"),
+                );
+            }
+        }
+        if let Backoff::Steps(steps) = &policy.backoff
+            && steps.iter().map(|s| u64::from(s.waits.0)).sum::<u64>() > MAX_STEPS
+        {
+            self.error(
+                reader,
+                &at("backoff"),
+                "the table is too long",
+                format!("found more than {MAX_STEPS} waits"),
+                "make it shorter: its last step repeats for ever",
+            );
+        }
+        if policy.on_abort.cancel_bound.is_some() && policy.on_abort.then != Then::Cancel {
+            self.error(
+                reader,
+                &at("on_abort.cancel_bound"),
+                "it bounds the wait for the answer to `tasks/cancel`",
+                "no `tasks/cancel` is sent",
+                "add then = \"cancel\", or leave it out",
+            );
+        }
+        if policy.jitter == Jitter::None && policy.jitter_step > Duration(0) {
+            self.error(
+                reader,
+                &at("jitter_step"),
+                "there is no jitter",
+                "never used",
+                "add jitter = …, or leave it out",
             );
         }
         if let (Some(timeout), Some(hold)) = (policy.timeout, policy.long_poll)

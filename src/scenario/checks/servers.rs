@@ -3,7 +3,7 @@
 use super::super::distribution::Kind;
 use super::super::fields::Reader;
 use super::super::units::MS;
-use super::super::written::{Drawn, Hint, HintRef, Server, StepStart, check_weights};
+use super::super::written::{Drawn, Hint, HintPart, HintRef, Server, StepStart, check_weights};
 use super::{Check, suggestion};
 
 impl Check<'_> {
@@ -67,7 +67,10 @@ impl Check<'_> {
 
     pub(super) fn hint(&self, name: &str, hint: &Hint, reader: &mut Reader) {
         let path = format!("hint.{name}");
-        let mixed = matches!(hint.drawn, Drawn::PerTask | Drawn::PerAnswer);
+        let mixed = matches!(
+            hint.drawn,
+            Drawn::PerTask | Drawn::InTurn | Drawn::PerAnswer
+        );
         if mixed && !hint.steps.is_empty() {
             self.error(
                 reader,
@@ -90,6 +93,16 @@ impl Check<'_> {
             reader.within(&at, |r| {
                 check_weights(hint.mix.iter().map(|p| &p.weight), self.tree.find(&at), r)
             });
+            let whole = |p: &HintPart| p.weight.0.fract() == 0.0 && p.weight.0 < 1e9;
+            if hint.drawn == Drawn::InTurn && !hint.mix.iter().all(whole) {
+                self.error(
+                    reader,
+                    &at,
+                    "weights of parts in turn are numbers of tasks",
+                    "found one that is not whole, or a billion or more",
+                    "write it as in mix = [{ weight = 1, value = 500 }, { weight = 9, value = 30000 }]",
+                );
+            }
         }
         if mixed {
             return;

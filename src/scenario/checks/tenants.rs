@@ -2,6 +2,7 @@
 
 use super::super::distribution::Kind;
 use super::super::fields::{Reader, Share};
+use super::super::presets;
 use super::super::tree::Value;
 use super::super::written::{
     Arrivals, DownAnswer, OnUnknown, Push, Server, Tenant, Then, check_weights,
@@ -57,7 +58,8 @@ impl Check<'_> {
         reader.within(&path, |r| {
             r.within("ends", |r| check_weights(ends.into_iter(), at("ends"), r))
         });
-        let policies: Vec<&str> = self.scenario.policy.keys().map(String::as_str).collect();
+        let mut policies: Vec<&str> = self.scenario.policy.keys().map(String::as_str).collect();
+        policies.extend(presets::near(&tenant.policy, &policies));
         if !self.scenario.policy.contains_key(&tenant.policy) {
             self.error(
                 reader,
@@ -94,8 +96,16 @@ impl Check<'_> {
             );
         }
         if let Some(abort) = &tenant.abort
-            && abort.then != Then::Cancel
             && abort.cancel_bound.is_some()
+            && abort
+                .manner(
+                    self.scenario
+                        .policy
+                        .get(&tenant.policy)
+                        .map(|p| &p.on_abort),
+                )
+                .then
+                != Then::Cancel
         {
             self.error(
                 reader,
