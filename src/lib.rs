@@ -40,6 +40,7 @@ pub mod charts;
 pub mod disk;
 pub mod engine;
 pub mod experiment;
+pub mod export;
 pub mod metrics;
 pub mod model;
 pub mod policy;

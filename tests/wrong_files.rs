@@ -470,7 +470,7 @@ fn a_rule_without_its_outcome() {
     60 |   { json = "string" },
        |   ^^^^^^^^^^^^^^^^^^^ found no `then`
        |
-       = help: add then = "use" or "default" or "floor" or "ceiling" or "round" or "truncate" or "parse" or "wrap_i32_timer" or "wrap_i64_ns" or "forever" or "forget" or "error" or "reject"
+       = help: add then = "use" or "default" or "absent" or "floor" or "ceiling" or "round" or "truncate" or "parse" or "wrap_i32_timer" or "wrap_i64_ns" or "forever" or "forget" or "error" or "reject"
     "#);
 }
 

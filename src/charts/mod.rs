@@ -14,6 +14,7 @@ pub mod floor_ceiling_map;
 pub mod hint_effect;
 mod labels;
 pub mod over_time;
+pub mod poll_loops;
 mod raster;
 mod shades;
 mod times;
@@ -25,6 +26,7 @@ pub use differences::{DifferenceRow, Differences};
 pub use floor_ceiling_map::FloorCeilingMap;
 pub use hint_effect::HintEffect;
 pub use over_time::OverTime;
+pub use poll_loops::{LoopRow, PollLoops};
 pub use raster::png;
 pub use trade_off::TradeOff;
 
@@ -63,6 +65,8 @@ pub enum Figure {
     HintEffect(HintEffect),
     /// Paired differences between two policies.
     Differences(Differences),
+    /// Many poll loops over one scenario.
+    PollLoops(PollLoops),
 }
 
 impl Figure {
@@ -76,6 +80,7 @@ impl Figure {
             Figure::OverTime(_) => "over-time",
             Figure::HintEffect(_) => "hint-effect",
             Figure::Differences(_) => "differences",
+            Figure::PollLoops(_) => "poll-loops",
         }
     }
 
@@ -91,6 +96,7 @@ impl Figure {
             Figure::OverTime(_) => "Rate and requests waiting over time",
             Figure::HintEffect(_) => "What came in, and what the policy made of it",
             Figure::Differences(_) => "Paired differences",
+            Figure::PollLoops(_) => "Every poll loop over one fleet",
         }
     }
 
@@ -107,6 +113,7 @@ impl Figure {
             Figure::OverTime(figure) => over_time::svg(figure),
             Figure::HintEffect(figure) => hint_effect::svg(figure),
             Figure::Differences(figure) => differences::svg(figure),
+            Figure::PollLoops(figure) => poll_loops::svg(figure),
         }
     }
 }

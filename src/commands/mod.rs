@@ -17,6 +17,7 @@ mod gate;
 mod objective;
 mod optimise;
 mod plot;
+mod policies;
 mod run;
 mod sweep;
 mod trace;
@@ -82,6 +83,8 @@ enum Command {
     Compare(compare::CompareArgs),
     /// May these policies be deployed? Six conditions, four trips
     Gate(gate::GateArgs),
+    /// The poll loops of real hosts that come with the program
+    Policies(policies::PoliciesArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
     /// Draw the figures of a folder again from their data
@@ -161,6 +164,7 @@ pub fn main() -> ExitCode {
         Some(Command::Optimise(args)) => optimise::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Gate(args)) => gate::run(&args),
+        Some(Command::Policies(args)) => policies::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Plot(args)) => plot::run(&args),
         Some(Command::Schema { of }) => schema(of),

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod jobs;
 pub mod optimise;
 pub mod plan;
+pub mod policies;
 pub mod store;
 pub mod sweep;
 pub mod what_if;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::scenario::Scenario;
 use crate::scenario::faults::Notifications;
 use crate::scenario::fields::{Count, Share, Weight};
-use crate::scenario::policy::Push;
+use crate::scenario::policy::{Policy, Push};
 use crate::scenario::units::Duration;
 use crate::scenario::written::{Arrivals, Drawn, Hint, HintPart, HintRef, Wire};
 
@@ -20,6 +20,16 @@ pub fn with_hint(scenario: &Scenario, ms: f64) -> Scenario {
     changed.hint = BTreeMap::new();
     for server in &mut changed.server {
         server.hint = Some(HintRef::Constant(ms));
+    }
+    changed
+}
+
+/// The scenario with hosts that all follow one policy.
+pub fn with_policy(scenario: &Scenario, name: &str, policy: &Policy) -> Scenario {
+    let mut changed = scenario.clone();
+    changed.policy = BTreeMap::from([(name.to_string(), policy.clone())]);
+    for tenant in &mut changed.tenant {
+        tenant.policy = name.into();
     }
     changed
 }

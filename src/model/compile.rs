@@ -329,7 +329,8 @@ fn compile_abort(abort: &written::Abort, policy: Option<&written::Policy>) -> Ab
     }
 }
 
-fn compile_policy(name: &str, p: &written::Policy) -> Policy {
+/// A policy as written, ready to run.
+pub fn compile_policy(name: &str, p: &written::Policy) -> Policy {
     use written as w;
     let ns = |d: Option<Duration>| d.map(|d| d.0);
     let (mut floor, mut ceiling) = (ns(p.floor).unwrap_or(0), ns(p.ceiling).unwrap_or(FOREVER));

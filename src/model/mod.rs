@@ -9,6 +9,7 @@ mod faults;
 mod hints;
 mod limits;
 
+pub use compile::compile_policy;
 pub use distribution::TimeSampler;
 pub use faults::{HostLoop, Input, Notifications, Outage, Reconnect, Slow};
 pub use hints::{HintSource, Mix, Part};

@@ -78,7 +78,7 @@ impl HintClass {
 /// 2^31 - 1 ms: the longest wait of a 32-bit millisecond timer.
 pub const MAX_I32_MS: f64 = 2_147_483_647.0;
 /// 2^63 - 1 ns, in ms.
-const MAX_I64_NS_IN_MS: f64 = 9_223_372_036_854.775;
+pub const MAX_I64_NS_IN_MS: f64 = 9_223_372_036_854.775;
 
 impl RawHint {
     /// The class of the hint. A number is negative before it is fractional, and beyond before it is fractional.

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::decision::SHOWN;
-use super::{compare, files};
+use super::{compare, files, policies};
 use crate::catalogue;
 
 /// What stands in a column.
@@ -217,7 +217,7 @@ fn repeat_with() -> [Column; 5] {
 }
 
 /// What stands in the columns that are no metrics.
-const MEANINGS: [(&str, &str); 37] = [
+const MEANINGS: [(&str, &str); 38] = [
     ("a", "mean of the first side"),
     ("b", "mean of the second side"),
     ("best", "is it the best point of the search?"),
@@ -313,6 +313,10 @@ const MEANINGS: [(&str, &str); 37] = [
         "violation",
         "by how much it misses objectives, as shares of their bounds, summed; 0 where it meets all",
     ),
+    (
+        "preset",
+        "the poll loop; empty for the scenario's own policies",
+    ),
     ("window_s", "length of the window"),
     ("window_start_s", "start of the window"),
 ];
@@ -332,6 +336,7 @@ pub fn schema() -> Value {
             file("summary", "a row per group and metric of a run", &files::summary_columns(), &["group", "metric"], false),
             file("replications", "a row per replication, group and metric of a run", &files::replications_columns(), &["replication", "group", "metric"], false),
             file("timeseries", "a row per group and window of a run, warm-up included", &files::timeseries_columns(), &["group", "window_start_s"], false),
+            file("policies", "a row per poll loop, group and metric of many that are compared", &policies::columns(), &["preset", "group", "metric"], false),
             file("differences", "a row per group and metric of two scenarios that are compared", &compare::columns(), &["group", "metric"], false),
         ],
     })
@@ -374,6 +379,7 @@ mod tests {
             files::replications_columns(),
             files::timeseries_columns(),
             compare::columns(),
+            policies::columns(),
         ] {
             for column in &columns {
                 assert!(

@@ -13,6 +13,7 @@ pub mod format;
 pub mod gate;
 pub mod optimum;
 pub mod page;
+pub mod policies;
 pub mod series;
 pub mod sweep;
 pub mod table;

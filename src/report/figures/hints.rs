@@ -141,7 +141,7 @@ fn sane_hints(policy: &Policy) -> Vec<f64> {
 }
 
 /// What becomes of a task whose creation and answers all carry this hint: the wait after its first answer.
-fn ask(policy: &Policy, hint: RawHint) -> Effect {
+pub fn ask(policy: &Policy, hint: RawHint) -> Effect {
     let mut waits = [0u64; DRAWS.len()];
     for (wait, u) in waits.iter_mut().zip(DRAWS) {
         let mut state = State::default();

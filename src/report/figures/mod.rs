@@ -4,7 +4,7 @@
 
 mod curves;
 mod grid;
-mod hints;
+pub mod hints;
 mod run;
 mod sweep;
 
