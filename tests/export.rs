@@ -69,7 +69,7 @@ fn step(number: u64) -> (String, Saw, u64) {
         1 => u64::MAX,
         _ => mix(r ^ 2),
     };
-    let new = mix(r ^ 3) % 3 == 0;
+    let new = mix(r ^ 3).is_multiple_of(3);
     let (name, saw) = match mix(r ^ 4) % 40 {
         _ if number == 0 => ("created", Saw::Created(raw)),
         0 => ("created", Saw::Created(raw)),

@@ -147,12 +147,11 @@ impl Jitter {
     /// between the least wait and the greatest is as likely, both included.
     #[inline]
     pub fn apply(&self, d: Nanos, previous: Nanos, step: Nanos, u: u64) -> Nanos {
-        if step > 0 {
-            let (least, greatest) = (self.draw(d, previous, 0), self.greatest(d, previous));
-            let steps = (greatest - least) / step + 1;
-            return least + step * part(steps, u);
+        if step == 0 {
+            return self.draw(d, previous, u);
         }
-        self.draw(d, previous, u)
+        let (least, greatest) = (self.draw(d, previous, 0), self.greatest(d, previous));
+        least + step * part((greatest - least) / step + 1, u)
     }
 
     /// The bound that draws do not reach.

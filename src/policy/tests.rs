@@ -369,10 +369,7 @@ fn a_question_need_not_wait() {
         [Ok(0), Ok(2000), Ok(2000)]
     );
     let result = Err(Decision::AwaitResult);
-    assert_eq!(
-        answers(OnQuestion::AwaitsResult),
-        [result.clone(), result.clone(), result]
-    );
+    assert_eq!(answers(OnQuestion::AwaitsResult), [result; 3]);
     assert_eq!(answers(OnQuestion::Ends), [END, END, END]);
 }
 
