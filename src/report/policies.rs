@@ -49,19 +49,8 @@ pub fn table(presets: &[(&'static str, &'static Preset)], verdicts: &[Vec<usize>
         let policy = &preset.policy;
         let compiled = compile_policy(name, policy);
         let bound = |d: Option<_>| d.map_or("–".into(), |d| format!("{d}"));
-        let verdict = match &trips[..] {
-            [] => "passes".to_string(),
-            some => {
-                let numbers: Vec<String> = some.iter().map(usize::to_string).collect();
-                format!("trips {}", numbers.join(", "))
-            }
-        };
         table.add_row([
-            match preset.kind {
-                LoopKind::HostLoop => name.to_string(),
-                LoopKind::ServerPoller => format!("{name} (server)"),
-                LoopKind::NotALoop => format!("{name} (no loop)"),
-            },
+            format!("{name}{}", kind(preset)),
             policy.default.to_string(),
             bound(policy.floor),
             bound(policy.ceiling),
@@ -72,7 +61,7 @@ pub fn table(presets: &[(&'static str, &'static Preset)], verdicts: &[Vec<usize>
             word(&policy.jitter),
             word(&policy.backoff),
             abort(policy),
-            verdict,
+            verdict(trips),
         ]);
     }
     let mut out = format!("{table}\n");
@@ -85,6 +74,51 @@ pub fn table(presets: &[(&'static str, &'static Preset)], verdicts: &[Vec<usize>
         let _ = writeln!(out, "  trip {number}: {}", trip.what());
     }
     out
+}
+
+/// The same as a table of Markdown, with the evidence in the place of jitter and backoff.
+pub fn markdown(presets: &[(&'static str, &'static Preset)], verdicts: &[Vec<usize>]) -> String {
+    let mut out = String::from(
+        "| preset | default | floor | ceiling | hint 0 | hint −5 | hint 2³¹ | abort in a wait | evidence | gate |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for ((name, preset), trips) in presets.iter().zip(verdicts) {
+        let policy = &preset.policy;
+        let compiled = compile_policy(name, policy);
+        let bound = |d: Option<_>| d.map_or("–".into(), |d| format!("{d}"));
+        let hints = [ZERO, NEGATIVE, HUGE].map(|hint| effect(&compiled, hint));
+        let _ = writeln!(
+            out,
+            "| [{name}](../models/policies/{name}.toml){} | {} | {} | {} | {} | {} | {} | {} |",
+            kind(preset),
+            policy.default,
+            bound(policy.floor),
+            bound(policy.ceiling),
+            hints.join(" | "),
+            abort(policy),
+            word(&preset.evidence),
+            verdict(trips),
+        );
+    }
+    out
+}
+
+/// What kind of loop it is, where it is no host's.
+fn kind(preset: &Preset) -> &'static str {
+    match preset.kind {
+        LoopKind::HostLoop => "",
+        LoopKind::ServerPoller => " (server)",
+        LoopKind::NotALoop => " (no loop)",
+    }
+}
+
+/// What the gate says.
+fn verdict(trips: &[usize]) -> String {
+    if trips.is_empty() {
+        return "passes".into();
+    }
+    let numbers: Vec<String> = trips.iter().map(usize::to_string).collect();
+    format!("trips {}", numbers.join(", "))
 }
 
 /// What becomes of a hint, in a word or two.
