@@ -21,7 +21,7 @@ const STEPS: u64 = 10_000;
 
 /// Envelopes with every stage in every form, beside the presets.
 const ENVELOPES: [&str; 8] = [
-    "default = \"1s\"\nfloor = \"500ms\"\nceiling = \"5s\"\njitter = { proportional = 0.1 }\nbackoff = { geometric = { factor = 1.5, cap = \"30s\" } }",
+    "default = \"1s\"\non_timeout = \"polls_on\"\nfloor = \"500ms\"\nceiling = \"5s\"\njitter = { proportional = 0.1 }\nbackoff = { geometric = { factor = 1.5, cap = \"30s\" } }",
     "floor = \"250ms\"\nceiling = \"60s\"\njitter = \"full\"\nabsent = \"keep_last\"\nbackoff = { additive = { step = \"333ms\", cap = \"1h\" } }\nbackoff_reset = \"on_change_or_error\"\nbounds = \"before_jitter\"",
     "role = \"floor\"\ndefault = \"2s\"\nceiling = \"30s\"\nceiling_covers = \"own_terms\"\nabsent = \"creation\"\njitter = { additive = \"700ms\" }\nerror_backoff = { initial = \"1s\", factor = 2, cap = \"60s\" }\nmax_errors = 7",
     "read = \"creation\"\njitter = { decorrelated = 3 }\nceiling = \"20s\"\nerror_backoff = { factor = 2, cap = \"10s\", sticks = true }\nfirst_poll = \"at_once\"",
@@ -73,7 +73,8 @@ fn step(number: u64) -> (String, Saw, u64) {
     let (name, saw) = match mix(r ^ 4) % 40 {
         _ if number == 0 => ("created", Saw::Created(raw)),
         0 => ("created", Saw::Created(raw)),
-        1..=4 => ("error", Saw::Error),
+        1..=3 => ("error", Saw::Error),
+        4 => ("timed_out", Saw::TimedOut),
         5 => ("slow_down", Saw::SlowDown),
         6..=8 => ("asks", Saw::Asks { hint: raw, new }),
         9..=11 => ("changed", Saw::Changed(raw)),

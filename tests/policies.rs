@@ -191,7 +191,7 @@ fn the_page_of_presets_has_the_table_of_the_program() {
     );
 }
 
-/// The figure of the README: `pollpace policies compare models/mixed-fleet.toml --replications 2`.
+/// The figure of the README: `pollpace policies compare models/mixed-fleet.toml --replications 1`.
 #[test]
 #[ignore = "takes half a minute as a debug build"]
 fn the_figure_of_the_readme_is_that_of_the_command() {
@@ -202,7 +202,7 @@ fn the_figure_of_the_readme_is_that_of_the_command() {
         "compare",
         "models/mixed-fleet.toml",
         "--replications",
-        "2",
+        "1",
         "--quiet",
         "--out",
         out,

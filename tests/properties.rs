@@ -623,11 +623,24 @@ fn carrier() -> impl Strategy<Value = String> {
         ),
         questions(),
         (
-            seldom("schedule", &["\"least_interval\"", "\"earliest_due\""]),
+            seldom("schedule", &["\"least_interval\"", "\"earliest_due\"", "\"least_interval\"\nbatch = 2", "\"earliest_due\"\nbatch = 5"]),
             seldom("in_flight", &["1", "2"]),
+            seldom("lease", &["true"]),
+            seldom("on_timeout", &["\"polls_on\""]),
         ),
     )
-        .prop_map(|c| [c.0, c.1, c.2, c.3, c.4, c.5, c.6, c.7, c.8, c.9.0, c.9.1].concat())
+        .prop_map(|c| {
+            let d = c.9;
+            // Requests of a batch are answered at once.
+            let schedule = match c.2.is_empty() && c.4.is_empty() {
+                true => d.0,
+                false => d.0.replace("batch = 2", "").replace("batch = 5", ""),
+            };
+            [
+                c.0, c.1, c.2, c.3, c.4, c.5, c.6, c.7, c.8, schedule, d.1, d.2, d.3,
+            ]
+            .concat()
+        })
 }
 
 /// What a loop makes of questions.

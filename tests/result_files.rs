@@ -142,12 +142,16 @@ fn the_published_schema_is_that_of_the_files() {
         home,
         "compare fleet.toml fleet.toml --set-b policy.p.default=500ms --replications 2 --out both --quiet",
     );
+    pollpace(
+        home,
+        "policies compare fleet.toml --policy anda --replications 2 --out loops --quiet",
+    );
     let package: Value = serde_json::from_slice(&pollpace(home, "schema results")).unwrap();
     let resources = package["resources"].as_array().unwrap();
     let metrics = pollpace::catalogue::names().len();
     let groups = 4;
     let axes = ["default", "hosts"];
-    let cases: [(&str, &str, &[&str], Option<usize>); 7] = [
+    let cases: [(&str, &str, &[&str], Option<usize>); 8] = [
         ("cells", "sweep", &axes, Some(4)),
         ("results", "sweep", &axes, Some(4 * 2 * groups * metrics)),
         // As many as the search takes.
@@ -155,6 +159,7 @@ fn the_published_schema_is_that_of_the_files() {
         ("summary", "run", &[], Some(groups * metrics)),
         ("replications", "run", &[], Some(2 * groups * metrics)),
         ("timeseries", "run", &[], Some(20 * groups)),
+        ("policies", "loops", &[], Some(2 * groups * metrics)),
         ("differences", "both", &[], Some(groups * metrics)),
     ];
     assert_eq!(resources.len(), cases.len());

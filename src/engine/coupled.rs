@@ -28,6 +28,8 @@ pub enum Phase {
     Barred,
     /// Its poll is on the way, or in the queue of the server.
     InFlight,
+    /// It rides on the poll of another loop.
+    Riding,
     /// The server holds its poll.
     Held,
     /// The answer is on its way, or the timeout is.
@@ -59,8 +61,14 @@ pub struct Loop {
     pub ticket: u32,
     /// The places that it holds, a bit each.
     pub places: u8,
+    /// Its poll rides on another loop's request.
+    pub rides: bool,
+    /// When the state was read that its answer tells.
+    pub read_at: u64,
     /// The answer on its way.
     pub answer: Answer,
+    /// … is seen then.
+    pub seen_at: u64,
     /// That answer has taken no time.
     pub instant: bool,
     /// Requests of this poll that the transport has sent again.
@@ -121,7 +129,10 @@ impl Default for Loop {
             turns: 0,
             ticket: 0,
             places: 0,
+            rides: false,
+            read_at: 0,
             answer: Answer::Ended,
+            seen_at: 0,
             instant: false,
             attempt: 0,
             uncounted: 0,
@@ -202,7 +213,8 @@ impl Simulation<'_> {
         let policy = policy(model, task.class);
         let deadline = self.gives_up_at(slot);
         let Some(next) = policy.next_poll(from, next, deadline) else {
-            return self.give_up(slot, from, REFUSED);
+            // The wait may have begun long ago: a notification has made it longer.
+            return self.give_up(slot, from.max(self.now), REFUSED);
         };
         let state = &mut self.loops[slot as usize];
         state.phase = Phase::Sleeping;
@@ -240,6 +252,7 @@ impl Simulation<'_> {
     /// The loop's poll is left out: it waits as long again.
     pub(super) fn wait_again(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
+        self.let_riders_off(slot);
         let policy = policy(self.model, task.class);
         let next = self.now.saturating_add(policy.again(&task.state));
         self.sleep(slot, self.now, next, next);
@@ -301,6 +314,7 @@ impl Simulation<'_> {
         let state = &mut self.loops[slot as usize];
         (state.phase, state.flight) = (Phase::InFlight, task.polls as u16);
         state.instant = false;
+        self.take_riders_along(slot);
         let due = self.times_out_at(slot);
         if arrival > due {
             self.schedule_answer(slot, due, Answer::Failed(Failure::TimedOut, u64::MAX));
@@ -326,6 +340,7 @@ impl Simulation<'_> {
     /// The answer is on its way, to be seen at `seen`, unless the host gives the request up before.
     #[inline(never)]
     pub(super) fn answer_on_its_way(&mut self, slot: u32, seen: u64, answer: Answer) {
+        self.answer_riders(slot, seen, answer);
         let task = self.slab.tasks[slot as usize];
         if task.settled() {
             return self.drop_answer(slot, seen);
@@ -346,12 +361,15 @@ impl Simulation<'_> {
 
     fn schedule_answer(&mut self, slot: u32, at: u64, answer: Answer) {
         let state = &mut self.loops[slot as usize];
-        (state.phase, state.answer) = (Phase::Answering, answer);
+        (state.phase, state.answer, state.seen_at) = (Phase::Answering, answer, at);
         self.push_task_event(slot, at, Step::Seen, Kind::Answer);
     }
 
     /// No answer will come: the request or its answer is lost on the way.
     pub(super) fn vanish(&mut self, slot: u32) {
+        if self.slab.tasks[slot as usize].coupled() {
+            self.lose_riders(slot);
+        }
         let task = self.slab.tasks[slot as usize];
         if task.settled() {
             return self.drop_answer(slot, self.now);
@@ -361,7 +379,7 @@ impl Simulation<'_> {
             let timed_out = Answer::Failed(Failure::TimedOut, u64::MAX);
             return self.schedule_answer(slot, due, timed_out);
         }
-        let requests = self.requests_per_poll(task.class);
+        let requests = self.requests_of(slot);
         self.totals.lost += requests;
         if self.model.observed(task.sent) {
             self.pairs[task.pair as usize].lost += requests;
@@ -399,7 +417,9 @@ impl Simulation<'_> {
             Answer::Failed(failure, _) => Some(failure),
             _ => None,
         };
-        self.report_to_breaker(slot, failure);
+        if !state.rides {
+            self.report_to_breaker(slot, failure);
+        }
         // A poll that is sent again keeps its places.
         if failure.is_some_and(|f| self.sends_again(slot, f)) {
             return;
@@ -458,7 +478,10 @@ impl Simulation<'_> {
             policy(self.model, task.class).manner,
         );
         match state.phase {
-            Phase::InFlight | Phase::Held | Phase::Answering => {
+            Phase::Riding if !state.rides && manner == WaitManner::Interruptible => {
+                return self.settle_abort(slot, now);
+            }
+            Phase::InFlight | Phase::Held | Phase::Answering | Phase::Riding => {
                 if aborts_requests(self.model, task.class) {
                     if state.phase == Phase::Held || self.waits_for_cancel(task.class) {
                         self.drop_poll(slot, "dropped by the abort");
@@ -513,7 +536,7 @@ impl Simulation<'_> {
         let waits = matches!(
             state.phase,
             Phase::Sleeping | Phase::Ready | Phase::Queued | Phase::Barred | Phase::Lost
-        );
+        ) || state.phase == Phase::Riding && !state.rides;
         if !task.polled() || !waits {
             return self.slab.sweep(slot);
         }
@@ -554,8 +577,12 @@ impl Simulation<'_> {
         match state.phase {
             // The events of the poll are still to come, and are told apart by the task's being settled.
             Phase::InFlight | Phase::Answering => {}
+            Phase::Idle => self.let_riders_off(slot),
             Phase::Held => self.drop_poll(slot, "dropped by its host"),
-            _ => self.loops[slot as usize].phase = Phase::Idle,
+            _ => {
+                self.loops[slot as usize].phase = Phase::Idle;
+                self.let_riders_off(slot);
+            }
         }
         self.give_places_back(slot);
         let state = &mut self.loops[slot as usize];
@@ -617,13 +644,13 @@ impl Simulation<'_> {
     pub(super) fn leave_in_flight(&mut self) {
         for slot in 0..self.loops.len() as u32 {
             let phase = self.loops[slot as usize].phase;
-            if matches!(phase, Phase::InFlight | Phase::Held | Phase::Answering) {
-                let task = &self.slab.tasks[slot as usize];
-                let (class, polled) = (task.class, task.polled());
+            let rides = phase == Phase::Riding && self.loops[slot as usize].rides;
+            if rides || matches!(phase, Phase::InFlight | Phase::Held | Phase::Answering) {
+                let polled = self.slab.tasks[slot as usize].polled();
                 if phase == Phase::Held {
                     self.let_go(slot, self.model.stop);
                 }
-                self.totals.in_flight += self.requests_per_poll(class);
+                self.totals.in_flight += self.requests_of(slot);
                 if polled {
                     self.tell_poll(slot, None, "in flight");
                 }

@@ -117,15 +117,8 @@ impl Simulation<'_> {
             begun && sleeps(simulation, slot) && (all || state.timer <= now)
         };
         let polled: Vec<u32> = loops.into_iter().filter(|slot| due(self, *slot)).collect();
-        for slot in polled {
-            // Another one's poll may have changed it.
-            if due(self, slot) {
-                let state = &mut self.loops[slot as usize];
-                // Ticks of a loop at a fixed rate are those of the common timer.
-                (state.timer, state.tick) = (u64::MAX, now);
-                self.poll_is_due(slot);
-            }
-        }
+        let batch = self.model.carriers[policy].batch;
+        self.send_in_batches(polled, batch, due);
         let left = self.hosts[number as usize].loops.clone().into_iter();
         let next = left.filter(|slot| sleeps(self, *slot));
         let next = next.min_by_key(|slot| self.loops[*slot as usize].timer);

@@ -147,6 +147,10 @@ impl Simulation<'_> {
         if state.turns >= POLLS_AT_ONE_INSTANT {
             return self.fail_without_time(slot, now, "polls of one task");
         }
+        if self.shares_request(slot) {
+            return;
+        }
+        let state = &self.loops[slot as usize];
         if state.breaker == u32::MAX {
             return self.pass(slot, 0);
         }

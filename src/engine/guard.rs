@@ -182,6 +182,9 @@ impl Simulation<'_> {
             self.pairs[task.pair as usize].failures[Failure::UnknownTask as usize] += requests;
         }
         let back = delay(model, &task, Purpose::DelayBack, u64::from(task.polls));
+        if task.coupled() {
+            self.loops[slot as usize].read_at = done;
+        }
         let unknown = Answer::Failed(Failure::UnknownTask, u64::MAX);
         self.answer_comes(slot, done.saturating_add(back), unknown);
     }

@@ -192,10 +192,10 @@ impl Simulation<'_> {
                 return self.slab.sweep(slot);
             }
             Answer::Failed(failure, retry_after) => {
-                let saw = if failure == Failure::TooSoon {
-                    Saw::SlowDown
-                } else {
-                    Saw::Error
+                let saw = match failure {
+                    Failure::TooSoon => Saw::SlowDown,
+                    Failure::TimedOut => Saw::TimedOut,
+                    _ => Saw::Error,
                 };
                 (saw, None, failure.text(), retry_after)
             }
@@ -222,6 +222,7 @@ impl Simulation<'_> {
             Answer::Asks(_) => !known,
             _ => false,
         };
+        let requests = if PLAIN { 1 } else { self.requests_of(slot) };
         let task = &mut self.slab.tasks[slot as usize];
         let (outcome, failure) = match answer {
             Answer::Working(_) | Answer::Asks(_) => (0, None),
@@ -235,12 +236,6 @@ impl Simulation<'_> {
             task.streak + u32::from(outcome != 1)
         };
         self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, outcome));
-        let requests = if PLAIN || !task.coupled() {
-            1
-        } else {
-            let policy = model.tenants[task.class as usize].policy;
-            u64::from(model.carriers[policy].requests_per_poll)
-        };
         let timed_out = failure == Some(Failure::TimedOut);
         if timed_out {
             self.totals.timed_out += requests;
@@ -285,7 +280,7 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn drop_answer(&mut self, slot: u32, seen: u64) {
         let task = self.slab.tasks[slot as usize];
-        self.totals.dropped += self.requests_per_poll(task.class);
+        self.totals.dropped += self.requests_of(slot);
         self.mark_dropped(slot, seen);
         if task.coupled() {
             self.loops[slot as usize].phase = Phase::Idle;
@@ -332,7 +327,7 @@ impl Simulation<'_> {
         };
         let mut decision = policy.decide(&mut task.state, saw, bits);
         if !PLAIN && retry_after < u64::MAX {
-            let good = !matches!(saw, Saw::Error | Saw::SlowDown);
+            let good = !matches!(saw, Saw::Error | Saw::TimedOut | Saw::SlowDown);
             decision = policy.obey(&mut task.state, decision, retry_after, good);
         }
         match decision {
@@ -437,6 +432,7 @@ impl Simulation<'_> {
         let requests = if PLAIN || !task.coupled() {
             1
         } else {
+            self.loops[slot as usize].rides = false;
             model.carriers[model.tenants[task.class as usize].policy].requests_per_poll
         };
         let pair = &mut self.pairs[task.pair as usize];

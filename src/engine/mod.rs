@@ -26,6 +26,7 @@ mod outage;
 mod push;
 pub mod queue;
 mod server;
+mod share;
 mod station;
 mod task;
 pub mod trace;
@@ -41,6 +42,7 @@ use coupled::Loop;
 use fleet::Host;
 use gate::Gates;
 use guard::Guards;
+use limiter::Ticket;
 use queue::{Event, Kind, Queue, Step, order};
 use station::Station;
 use task::Slab;
@@ -208,6 +210,10 @@ struct Simulation<'m> {
     /// Where hosts have a state of their own.
     hosts: Vec<Host>,
     gates: Gates,
+    /// Loops that ride on a poll in flight, by carrier and number of its poll.
+    riders: HashMap<(u32, u16), Vec<Ticket>>,
+    /// … and on one that is still to be sent.
+    waiting_riders: HashMap<u32, Vec<Ticket>>,
     guards: Guards,
     breakers: Vec<Breaker>,
     /// Breakers by host and server.
@@ -247,6 +253,8 @@ impl<'m> Simulation<'m> {
             loops: Vec::new(),
             hosts: fleet::hosts(model),
             gates: Gates::new(model),
+            riders: HashMap::new(),
+            waiting_riders: HashMap::new(),
             guards: Guards::new(model, key),
             breakers: Vec::new(),
             breaker_numbers: HashMap::new(),

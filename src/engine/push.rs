@@ -114,15 +114,18 @@ impl Simulation<'_> {
     /// The poll of a loop, if it has one, is given up by its host; `why` is told.
     pub(super) fn drop_poll(&mut self, slot: u32, why: &'static str) {
         let state = &self.loops[slot as usize];
-        if matches!(
-            state.phase,
-            Phase::InFlight | Phase::Held | Phase::Answering
-        ) {
+        let rides = state.phase == Phase::Riding && state.rides;
+        if rides
+            || matches!(
+                state.phase,
+                Phase::InFlight | Phase::Held | Phase::Answering
+            )
+        {
             if state.phase == Phase::Held {
                 self.let_go(slot, self.now);
             }
             self.loops[slot as usize].phase = Phase::Idle;
-            let requests = self.requests_per_poll(self.slab.tasks[slot as usize].class);
+            let requests = self.requests_of(slot);
             self.totals.dropped += requests;
             self.mark_dropped(slot, self.now);
             self.tell_poll(slot, None, why);

@@ -82,6 +82,7 @@ impl Simulation<'_> {
     fn arrives_on_its_path(&mut self, slot: u32, flight: u16) {
         let task = &self.slab.tasks[slot as usize];
         if task.coupled() && !self.awaits(slot, flight) {
+            self.forget_riders(slot, flight);
             self.arrives_too_late(slot);
         } else {
             self.arrives_guarded(slot);
@@ -137,7 +138,7 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         let index = u64::from(task.polls);
         if model.observed(task.sent) {
-            let requests = self.requests_per_poll(task.class);
+            let requests = self.requests_of(slot);
             let pair = &mut self.pairs[task.pair as usize];
             pair.refused += requests;
             pair.failures[failure as usize] += requests;
@@ -171,18 +172,29 @@ impl Simulation<'_> {
         let task = &self.slab.tasks[slot as usize];
         let index = u64::from(task.polls);
         let back = delay(self.model, task, Purpose::DelayBack, index);
+        if task.coupled() {
+            self.loops[slot as usize].read_at = done;
+        }
+        let answer = self.status_at(slot, done);
+        self.answer_comes(slot, done.saturating_add(back), answer);
+    }
+
+    /// What an answer says of a task whose state is read at `done`.
+    #[inline]
+    pub(super) fn status_at(&mut self, slot: u32, done: u64) -> Answer {
+        let task = &self.slab.tasks[slot as usize];
+        let index = u64::from(task.polls);
         let (end, asks) = match task.path {
             Path::Plain | Path::Guarded => (task.end, false),
             Path::Coupled => self.end_and_question(slot, done),
         };
-        let answer = if end <= done {
+        if end <= done {
             Answer::Ended
         } else if asks {
             Answer::Asks(self.hint(slot, index, done))
         } else {
             Answer::Working(self.hint(slot, index, done))
-        };
-        self.answer_comes(slot, done.saturating_add(back), answer);
+        }
     }
 
     /// The hint in answer number `index`, given at `at`.

@@ -94,6 +94,7 @@ fn unsaid(policy: &Policy) -> Vec<String> {
             policy.in_flight.is_some(),
             "in_flight: polls of a connection wait for each other",
         ),
+        (policy.lease, "lease: loops of a task share a request"),
         (
             policy.retry_after != OnRetryAfter::Ignored,
             "retry_after: waits follow it",
@@ -251,6 +252,7 @@ fn parameters(policy: &Policy) -> Value {
     put("backoff_of", word(&policy.backoff_of));
     put("backoff_reset", word(&policy.backoff_reset));
     put("on_error", word(&policy.on_error));
+    put("on_timeout", word(&policy.on_timeout));
     put("error_backoff", json!(errors));
     put("max_errors", json!(policy.max_errors.map(|n| n.0)));
     put("jitter", jitter(&policy.jitter));

@@ -424,15 +424,16 @@ def decide(state: State, saw: str, hint: Any = ABSENT, u: int = 0, is_new: bool 
     """The host's decision after what it saw; `u` is uniform, a 64-bit fraction of one. It changes `state`.
 
     `saw` is "created" (the wait before the first poll), "unchanged", "changed" (an answer that is not the end), "asks" (the task
-    asks for input; `is_new` where the host has not seen the question before), "error" (an error answer or a timeout) or
-    "slow_down" (a refusal because polls come too fast).
+    asks for input; `is_new` where the host has not seen the question before), "error" (an error answer),
+    "timed_out" (a request that was given up) or "slow_down" (a refusal because polls come too fast).
     """
-    if saw == "error":
+    if saw == "error" or (saw == "timed_out" and P["on_timeout"] == "is_error"):
         return _after_error(state, u)
     if saw == "asks":
         return _on_question(state, hint, is_new, u)
-    if saw == "slow_down":
-        state.slow_downs = min(state.slow_downs + 1, 255)
+    if saw in ("timed_out", "slow_down"):
+        if saw == "slow_down":
+            state.slow_downs = min(state.slow_downs + 1, 255)
         return _shape(state, *_without_hint(state), u)
     if saw == "created":
         first = P["first_poll"]

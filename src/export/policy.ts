@@ -19,8 +19,10 @@ export type Saw =
   | { kind: "created" | "unchanged" | "changed"; hint?: unknown }
   /** The task asks for input; `isNew` where the host has not seen the question before. */
   | { kind: "asks"; hint?: unknown; isNew: boolean }
-  /** An error answer, or a timeout. */
+  /** An error answer. */
   | { kind: "error" }
+  /** A request that was given up. */
+  | { kind: "timed_out" }
   /** A refusal because polls come too fast. */
   | { kind: "slow_down" };
 
@@ -63,7 +65,7 @@ interface Jitter { kind: string; share?: number; span_ms?: number; factor?: numb
 interface Parameters {
   role: string; read: string; absent: string; default_ms: number; floor_ms: number; ceiling_ms: number | null;
   ceiling_covers: string; bounds: string; rules: readonly Rule[]; backoff: Backoff; backoff_of: string; backoff_reset: string;
-  on_error: string; error_backoff: (Backoff & { reset: string; sticks: boolean }) | null; max_errors: number | null;
+  on_error: string; on_timeout: string; error_backoff: (Backoff & { reset: string; sticks: boolean }) | null; max_errors: number | null;
   jitter: Jitter; jitter_step_ms: number; first_poll: { kind: string; after_ms?: number };
   timer: { quantum_ms: number; minimum_ms: number; maximum_ms: number | null; beyond: string };
   slow_down_ms: number; on_question: string; max_questions: number | null; stuck_after: number | null;
@@ -379,10 +381,10 @@ function onQuestion(state: State, hint: unknown, isNew: boolean, u: bigint): Dec
 
 /** The host's decision after what it saw; `u` is uniform, a 64-bit fraction of one. It changes `state`. */
 export function decide(state: State, saw: Saw, u: bigint): Decision {
-  if (saw.kind === "error") return afterError(state, u);
+  if (saw.kind === "error" || (saw.kind === "timed_out" && P.on_timeout === "is_error")) return afterError(state, u);
   if (saw.kind === "asks") return onQuestion(state, saw.hint, saw.isNew, u);
-  if (saw.kind === "slow_down") {
-    state.slowDowns = Math.min(state.slowDowns + 1, 255);
+  if (saw.kind === "timed_out" || saw.kind === "slow_down") {
+    if (saw.kind === "slow_down") state.slowDowns = Math.min(state.slowDowns + 1, 255);
     const { value, from } = withoutHint(state);
     return shape(state, value, from, u);
   }

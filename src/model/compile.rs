@@ -217,6 +217,8 @@ fn compile_carrier(p: &written::Policy) -> Carrier {
             w::Schedule::LeastInterval => Schedule::LeastInterval,
             w::Schedule::EarliestDue => Schedule::EarliestDue,
         },
+        batch: p.batch.0,
+        lease: p.lease,
         in_flight: p.in_flight.map_or(u32::MAX, |c| c.0),
     }
 }
@@ -402,6 +404,7 @@ pub fn compile_policy(name: &str, p: &written::Policy) -> Policy {
                 sticks: e.sticks,
             },
         },
+        timeouts_are_errors: p.on_timeout == w::OnTimeout::IsError,
         jitter: match &p.jitter {
             w::Jitter::None => policy::Jitter::None,
             w::Jitter::Full => policy::Jitter::Full,

@@ -137,6 +137,10 @@ pub struct Carrier {
     pub breaker: Option<Breaker>,
     /// How the timers of a host's tasks hang together.
     pub schedule: Schedule,
+    /// Tasks that share a request, with a common timer.
+    pub batch: u32,
+    /// Does a loop share a request of its task that is in flight?
+    pub lease: bool,
     /// Polls in flight between a host and a server; [`u32::MAX`] for no limit.
     pub in_flight: u32,
 }

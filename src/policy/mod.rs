@@ -50,6 +50,8 @@ pub struct Policy {
     pub reset: Reset,
     /// What an error answer does.
     pub errors: OnError,
+    /// Is a timeout one? Else polls go on as after an answer without a hint.
+    pub timeouts_are_errors: bool,
     /// Randomness.
     pub jitter: Jitter,
     /// Jittered waits are whole multiples of this above their least; 0 for any.
@@ -298,8 +300,10 @@ pub enum Saw {
         /// A question that the host has not seen before.
         new: bool,
     },
-    /// An error answer, a timeout, or a poll that a breaker let fail.
+    /// An error answer, or a poll that a breaker let fail.
     Error,
+    /// A request that was given up.
+    TimedOut,
     /// A refusal because polls come too fast.
     SlowDown,
 }
@@ -446,6 +450,11 @@ impl Policy {
             }
             Saw::Asks { hint, new } => return self.decide_on_question(state, hint, new, u),
             Saw::Error => return self.decide_after_error(state, u),
+            Saw::TimedOut if self.timeouts_are_errors => return self.decide_after_error(state, u),
+            Saw::TimedOut => {
+                let (value, stage) = self.without_hint(state);
+                (Reading::Value(value, stage), false)
+            }
             Saw::SlowDown => {
                 state.slow_downs = state.slow_downs.saturating_add(1);
                 let (value, stage) = self.without_hint(state);
@@ -534,7 +543,7 @@ impl Policy {
             LastWait::Trimmed if next <= deadline => Some(next),
             LastWait::Trimmed => (from < deadline).then_some(deadline),
             LastWait::TrimmedLess(least) => {
-                let latest = deadline.checked_sub(least).filter(|at| *at >= from)?;
+                let latest = deadline.checked_sub(least).filter(|at| *at > from)?;
                 Some(if next >= latest { latest } else { next })
             }
         }

@@ -20,6 +20,7 @@ fn envelope() -> Policy {
         hints_stop_backoff: false,
         reset: Reset::OnChange,
         errors: OnError::Retry,
+        timeouts_are_errors: true,
         jitter: Jitter::None,
         jitter_step: 0,
         first_poll: FirstPoll::AfterWait,
@@ -450,7 +451,8 @@ fn the_last_wait_is_slept_refused_or_cut() {
     assert_eq!(at(less, 10, 60), Some(60));
     assert_eq!(at(less, 10, 85), Some(85));
     assert_eq!(at(less, 70, 86), Some(85), "15 are left");
-    assert_eq!(at(less, 85, 100), Some(85), "no wait at all");
+    assert_eq!(at(less, 84, 100), Some(85));
+    assert_eq!(at(less, 85, 100), None, "no wait would be left");
     assert_eq!(at(less, 86, 101), None, "less than 15 are left");
 }
 

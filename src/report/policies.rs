@@ -473,13 +473,13 @@ pub fn comparison(tried: &[Tried], title: &str, provenance: &Provenance) -> Stri
 
 row! {
     struct Row<'a> {
-        preset: &'a str,
+        preset: Option<&'a str>,
         group: &'a str,
         metric: &'a str,
         mean: Option<f64>,
         lo: Option<f64>,
         hi: Option<f64>,
-        n: u64,
+        replications: u64,
         scenario: &'a str,
         parameters: &'a str,
         seed: u64,
@@ -505,13 +505,13 @@ pub fn csv(tried: &[Tried], provenance: &Provenance) -> Vec<u8> {
                 .iter()
                 .zip(estimates)
                 .map(move |(metric, e)| Row {
-                    preset: one.preset.unwrap_or(""),
+                    preset: one.preset,
                     group,
                     metric,
                     mean: e.mean,
                     lo: e.lo,
                     hi: e.hi,
-                    n: u64::from(e.n),
+                    replications: u64::from(e.n),
                     scenario: &provenance.scenario,
                     parameters: &provenance.parameters,
                     seed: provenance.seed,

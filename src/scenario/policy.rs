@@ -38,6 +38,8 @@ record! {
         backoff_reset: Reset = Reset::OnChange,
         /// What an error answer does.
         on_error: OnError = OnError::Retry,
+        /// What a timeout does.
+        on_timeout: OnTimeout = OnTimeout::IsError,
         /// Waits after error answers; where left out, the same as after any other answer.
         error_backoff: Option<ErrorBackoff>,
         /// Randomness of each wait.
@@ -96,6 +98,10 @@ record! {
         cancels: Vec<CancelsAt>,
         /// How the timers of one host's tasks hang together.
         schedule: Schedule = Schedule::PerTask,
+        /// With a common timer: so many tasks of a server share one request.
+        batch: Count = Count(1),
+        /// A loop whose task has a request in flight, sent by another loop, waits for its answer instead of sending one.
+        lease: bool = false,
         /// Polls in flight at a time between one host and one server; no limit where left out.
         in_flight: Option<Count>,
     }
@@ -471,6 +477,19 @@ choice! {
             "retry" => Retry,
             /// The loop ends.
             "end" => End,
+        }
+        tables {}
+    }
+}
+
+choice! {
+    /// What a request does that is given up after `timeout`.
+    pub enum OnTimeout {
+        words {
+            /// It is an error answer.
+            "is_error" => IsError,
+            /// The next poll follows after the same wait as after an answer without a hint.
+            "polls_on" => PollsOn,
         }
         tables {}
     }

@@ -2,7 +2,9 @@
 
 use super::super::fields::Reader;
 use super::super::units::Duration;
-use super::super::written::{Backoff, Conflict, Jitter, OnError, Outcome, Policy, Role, Then};
+use super::super::written::{
+    Backoff, Conflict, Jitter, OnError, Outcome, Policy, Role, Schedule, Then,
+};
 use super::{Check, MAX_ERRORS, MAX_REQUESTS_PER_POLL, MAX_STEPS};
 
 impl Check<'_> {
@@ -110,6 +112,24 @@ impl Check<'_> {
                 "the table is too long",
                 format!("found more than {MAX_STEPS} waits"),
                 "make it shorter: its last step repeats for ever",
+            );
+        }
+        if policy.batch.0 > 1 && policy.schedule == Schedule::PerTask {
+            self.error(
+                reader,
+                &at("batch"),
+                "tasks share a request only where they have a common timer",
+                "schedule is \"per_task\"",
+                "add schedule = \"earliest_due\", or leave it out",
+            );
+        }
+        if policy.batch.0 > 1 && (policy.long_poll.is_some() || policy.requests_per_poll.0 > 1) {
+            self.error(
+                reader,
+                &at("batch"),
+                "a request for several tasks is one, and is answered at once",
+                "found long_poll or requests_per_poll",
+                "leave one of them out",
             );
         }
         if policy.on_abort.cancel_bound.is_some() && policy.on_abort.then != Then::Cancel {
