@@ -1,0 +1,448 @@
+//! JSON-RPC lines: dumps of stdio, of proxies, of hosts. `docs/fitting.md` defines the format.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::collector::Collector;
+use super::event::{Answer, Instant, Method, Outcome, Reason, Request, Status};
+use super::format::{Fault, Format};
+use super::times;
+use crate::policy::RawHint;
+
+/// Requests that wait for their answers, at most; older ones of a log that has no answers are let go.
+const PENDING_MAX: usize = 1 << 17;
+/// Answered requests that a `notifications/cancelled` can still name.
+const RECENT_MAX: usize = 1 << 17;
+
+/// A line.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    ts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    time: Option<&'a RawValue>,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    dir: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    direction: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    session: Option<&'a RawValue>,
+    #[serde(borrow)]
+    connection: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tenant: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    server: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg: Option<&'a RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    http_status: Option<u16>,
+    retry_after_s: Option<f64>,
+}
+
+/// A message of JSON-RPC 2.0.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    error: Option<ErrorBody>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    code: i64,
+}
+
+/// What of the parameters counts.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(borrow)]
+    task_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    request_id: Option<&'a RawValue>,
+}
+
+/// A task, in `result.task`, in `result` or in the parameters of a notification.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct TaskBody<'a> {
+    #[serde(borrow)]
+    task: Option<&'a RawValue>,
+    #[serde(borrow)]
+    task_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    created_at: Option<&'a RawValue>,
+    #[serde(borrow)]
+    last_updated_at: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "even_null")]
+    poll_interval: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "even_null")]
+    poll_interval_ms: Option<&'a RawValue>,
+}
+
+/// `null` is a value here: a hint that is null is not one that is absent.
+fn even_null<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// A request without its answer so far.
+#[derive(Clone, Copy)]
+struct Pending {
+    sent: Instant,
+    tenant: u16,
+    server: u16,
+    /// `None` where it is not about tasks.
+    method: Option<Method>,
+    /// 0 where no task is named (yet).
+    task: u64,
+}
+
+/// The side of a connection that sends; only that there are two counts.
+type Side = u64;
+const CLIENT: Side = 0;
+const SERVER: Side = 1;
+
+/// Reads JSON-RPC lines.
+#[derive(Default)]
+pub struct JsonRpc {
+    /// Which file is read.
+    file: u64,
+    pending: HashMap<u64, Pending>,
+    recent: HashMap<u64, Pending>,
+    /// The keys of `recent`, oldest first.
+    order: VecDeque<u64>,
+}
+
+impl Format for JsonRpc {
+    fn line(&mut self, line: &str, collector: &mut Collector) -> Result<(), Fault> {
+        if !line.starts_with('{') {
+            let json = serde_json::from_str::<&RawValue>(line).is_ok();
+            let reason = if json {
+                Reason::NotAnObject
+            } else {
+                Reason::NotJson
+            };
+            return Err(reason.into());
+        }
+        let envelope: Envelope = parse(line, Reason::NotAMessage)?;
+        let inside = [envelope.message, envelope.msg, envelope.payload];
+        for raw in inside.into_iter().flatten() {
+            if raw.get().starts_with('{') {
+                let message = parse(raw.get(), Reason::NotAMessage)?;
+                return self.message(&envelope, &message, collector);
+            }
+            if let Ok(text) = serde_json::from_str::<String>(raw.get())
+                && text.trim_start().starts_with('{')
+            {
+                let message = parse(&text, Reason::NotAMessage)?;
+                return self.message(&envelope, &message, collector);
+            }
+        }
+        let message = parse(line, Reason::NotAMessage)?;
+        self.message(&envelope, &message, collector)
+    }
+
+    fn end_of_file(&mut self) {
+        self.file += 1;
+    }
+}
+
+/// Reads JSON; what is JSON but of other types is told with `shape`.
+fn parse<'a, T: Deserialize<'a>>(text: &'a str, shape: Reason) -> Result<T, Reason> {
+    serde_json::from_str(text).map_err(|e| if e.is_data() { shape } else { Reason::NotJson })
+}
+
+impl JsonRpc {
+    fn message(
+        &mut self,
+        envelope: &Envelope,
+        message: &Message,
+        collector: &mut Collector,
+    ) -> Result<(), Fault> {
+        let at = envelope.at()?;
+        let side = envelope.side()?;
+        let connection = self.connection(envelope, collector);
+        if let Some(method) = &message.method {
+            // Without a direction, what only servers ask tells who asks.
+            let side = side.unwrap_or(match &**method {
+                "sampling/createMessage" | "elicitation/create" | "roots/list" => SERVER,
+                _ => CLIENT,
+            });
+            let pending = Pending {
+                sent: at,
+                tenant: collector.tenant(envelope.tenant.as_deref().unwrap_or("tenant")),
+                server: collector.server(envelope.server.as_deref().unwrap_or("server")),
+                method: Method::named(method),
+                task: 0,
+            };
+            return self.request(connection, side, pending, message, collector);
+        }
+        let answers = message.result.is_some()
+            || message.error.is_some()
+            || envelope.http_status.is_some_and(|status| status >= 400);
+        if !answers {
+            return Err(Reason::NotAMessage.into());
+        }
+        self.answer(connection, side, at, envelope, message, collector)
+    }
+
+    /// A number for the connection of a line.
+    fn connection(&self, envelope: &Envelope, collector: &Collector) -> u64 {
+        if let Some(session) = envelope.session.or(envelope.connection) {
+            return collector.ids.hash(u64::MAX, session.get().as_bytes()) << 1;
+        }
+        let label = |name: &Option<Cow<str>>| {
+            let name = name.as_deref().unwrap_or_default();
+            collector.ids.hash(self.file, name.as_bytes())
+        };
+        (label(&envelope.tenant) ^ label(&envelope.server).rotate_left(17)) << 1
+    }
+
+    fn request(
+        &mut self,
+        connection: u64,
+        side: Side,
+        mut pending: Pending,
+        message: &Message,
+        collector: &mut Collector,
+    ) -> Result<(), Fault> {
+        let params = match (pending.method, message.params) {
+            (Some(_), Some(raw)) => parse::<Params>(raw.get(), Reason::NotATask)?,
+            _ => Params::default(),
+        };
+        if let Some(id) = &params.task_id {
+            pending.task = collector.task(pending.server, id);
+        }
+        match pending.method {
+            None | Some(Method::Create) => {}
+            Some(Method::Status) => return self.status(&pending, message, collector),
+            Some(Method::Cancelled) => {
+                return self.cancelled(connection, side, pending, &params, collector);
+            }
+            Some(_) if params.task_id.is_none() => return Err(Reason::NoTaskId.into()),
+            Some(method) => collector.sent(&pending.request(method)),
+        }
+        let Some(id) = message.id else {
+            return match pending.method {
+                None => {
+                    collector.other_messages += 1;
+                    Ok(())
+                }
+                Some(_) => Err(Reason::NoRequestId.into()),
+            };
+        };
+        if pending.method.is_none() {
+            collector.other_messages += 1;
+        }
+        if self.pending.len() >= PENDING_MAX {
+            self.forget_oldest();
+        }
+        let key = collector.ids.hash(connection | side, id.get().as_bytes());
+        self.pending.insert(key, pending);
+        Ok(())
+    }
+
+    /// Lets the older half of the unanswered requests go.
+    fn forget_oldest(&mut self) {
+        let mut times: Vec<Instant> = self.pending.values().map(|p| p.sent).collect();
+        let middle = times.len() / 2;
+        let (_, median, _) = times.select_nth_unstable(middle);
+        let median = *median;
+        self.pending.retain(|_, p| p.sent > median);
+    }
+
+    /// A notification of a task's status.
+    fn status(
+        &self,
+        pending: &Pending,
+        message: &Message,
+        collector: &mut Collector,
+    ) -> Result<(), Fault> {
+        let raw = message.params.ok_or(Reason::NoTaskId)?;
+        let (id, answer) = task_in(raw)?;
+        let id = id.ok_or(Reason::NoTaskId)?;
+        let mut request = pending.request(Method::Status);
+        request.task = collector.task(pending.server, &id);
+        collector.answered(&request, request.sent, &answer);
+        Ok(())
+    }
+
+    /// `notifications/cancelled`: an abort where it names a request about a task.
+    fn cancelled(
+        &self,
+        connection: u64,
+        side: Side,
+        pending: Pending,
+        params: &Params,
+        collector: &mut Collector,
+    ) -> Result<(), Fault> {
+        let id = params.request_id.ok_or(Reason::NoRequestId)?;
+        let key = collector.ids.hash(connection | side, id.get().as_bytes());
+        let named = self.pending.get(&key).or(self.recent.get(&key));
+        match named {
+            None => Err(Reason::UnknownRequestCancelled.into()),
+            Some(named) if named.task != 0 => {
+                let mut request = named.request(Method::Cancelled);
+                request.sent = pending.sent;
+                collector.sent(&request);
+                Ok(())
+            }
+            Some(_) => {
+                collector.other_messages += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        connection: u64,
+        side: Option<Side>,
+        at: Instant,
+        envelope: &Envelope,
+        message: &Message,
+        collector: &mut Collector,
+    ) -> Result<(), Fault> {
+        let id = message.id.ok_or(Reason::NoRequestId)?.get().as_bytes();
+        let key_of = |side: Side| collector.ids.hash(connection | side, id);
+        let keys = [key_of(CLIENT), key_of(SERVER)];
+        let there = keys.map(|key| self.pending.contains_key(&key));
+        let key = match (side, there) {
+            (_, [false, false]) => return Err(Reason::AnswerWithoutRequest.into()),
+            (None, [true, true]) => return Err(Reason::AmbiguousAnswer.into()),
+            (Some(side), [true, true]) => keys[1 - side as usize],
+            (_, [client, _]) => keys[usize::from(!client)],
+        };
+        let Some(mut pending) = self.pending.remove(&key) else {
+            return Err(Reason::AnswerWithoutRequest.into());
+        };
+        let Some(method) = pending.method else {
+            collector.other_messages += 1;
+            return Ok(());
+        };
+        if at < pending.sent {
+            return Err(Reason::AnsweredBeforeItWasSent.into());
+        }
+        let outcome = match (envelope.http_status, &message.error) {
+            (Some(status), _) if status >= 400 => Outcome::Http(status),
+            (_, Some(error)) => Outcome::Rpc(error.code),
+            _ => Outcome::Good,
+        };
+        let mut answer = Answer::bare(outcome);
+        if let (Outcome::Good, Some(raw)) = (outcome, message.result)
+            && raw.get().starts_with('{')
+            && method != Method::Result
+        {
+            let id;
+            (id, answer) = task_in(raw)?;
+            if method == Method::Create {
+                pending.task = id.map_or(0, |id| collector.task(pending.server, &id));
+            }
+        }
+        answer.retry_after_s = envelope.retry_after_s;
+        self.remember(key, pending);
+        if method == Method::Create && pending.task == 0 && outcome == Outcome::Good {
+            collector.other_messages += 2; // a call without a task, and its answer
+            return Ok(());
+        }
+        collector.answered(&pending.request(method), at, &answer);
+        Ok(())
+    }
+
+    fn remember(&mut self, key: u64, pending: Pending) {
+        if self.order.len() >= RECENT_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.recent.remove(&oldest);
+        }
+        if self.recent.insert(key, pending).is_none() {
+            self.order.push_back(key);
+        }
+    }
+}
+
+impl Pending {
+    fn request(&self, method: Method) -> Request {
+        Request {
+            sent: self.sent,
+            tenant: self.tenant,
+            server: self.server,
+            task: self.task,
+            method,
+        }
+    }
+}
+
+impl Envelope<'_> {
+    fn at(&self) -> Result<Instant, Reason> {
+        let raw = self.ts.or(self.time).or(self.timestamp);
+        time_of(raw.ok_or(Reason::NoTime)?)
+    }
+
+    fn side(&self) -> Result<Option<Side>, Reason> {
+        let Some(direction) = self.dir.as_deref().or(self.direction.as_deref()) else {
+            return Ok(None);
+        };
+        Ok(Some(match direction {
+            "client->server" | "c2s" | "out" | "sent" | "send" => CLIENT,
+            "server->client" | "s2c" | "in" | "received" | "recv" => SERVER,
+            _ => return Err(Reason::UnknownDirection),
+        }))
+    }
+}
+
+/// A time: a number of seconds, or a string.
+fn time_of(raw: &RawValue) -> Result<Instant, Reason> {
+    let text = raw.get();
+    times::parse(text.trim_matches('"'))
+}
+
+/// The task's id and what is said of it.
+fn task_in(raw: &RawValue) -> Result<(Option<Cow<'_, str>>, Answer), Reason> {
+    let mut body: TaskBody = parse(raw.get(), Reason::NotATask)?;
+    if let Some(inner) = body.task {
+        body = parse(inner.get(), Reason::NotATask)?;
+    }
+    let mut answer = Answer::bare(Outcome::Good);
+    if let Some(status) = &body.status
+        && body.task_id.is_some()
+    {
+        answer.status = Some(Status::named(status).ok_or(Reason::UnknownStatus)?);
+    }
+    answer.created = body.created_at.map(time_of).transpose()?;
+    answer.updated = body.last_updated_at.map(time_of).transpose()?;
+    answer.hint = match body.poll_interval_ms.or(body.poll_interval) {
+        None => RawHint::Absent,
+        Some(raw) => hint_of(raw.get()),
+    };
+    Ok((body.task_id, answer))
+}
+
+/// A hint as it stands in JSON.
+fn hint_of(json: &str) -> RawHint {
+    match json.parse::<f64>() {
+        Ok(ms) => RawHint::Number(ms),
+        Err(_) if json == "null" => RawHint::Null,
+        // A string, true, an array: no number in any case. The number that a string holds is kept, its text is not.
+        Err(_) => RawHint::Text(json.trim_matches('"').trim().parse().unwrap_or(f64::NAN)),
+    }
+}
