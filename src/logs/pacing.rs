@@ -171,8 +171,11 @@ impl Pacing {
     fn outcome(&self, class: HintClass, ms: f64, then: &str) -> f64 {
         let value = match then {
             "use" => ms.max(0.0),
+            "parse" if ms > 0.0 => ms,
             "floor" => self.floor_ms.unwrap_or(0.0),
-            "wrap_i32_timer" if class != HintClass::Sane => 1.0,
+            // Of what a 32-bit timer takes as it is, only fractions have a class of their own.
+            "wrap_i32_timer" if class == HintClass::Fractional && ms >= 1.0 => ms.trunc(),
+            "wrap_i32_timer" => 1.0,
             _ => self.default_ms,
         };
         self.bounded(value) + self.overhead_ms
@@ -301,15 +304,22 @@ fn rules(pacing: &Pacing, waits: &[Waited]) -> Vec<(HintClass, &'static str)> {
                 .count()
         };
         let own = Pacing::own_rule(class);
-        let best = ["default", "floor", "use", "wrap_i32_timer"]
-            .into_iter()
-            .fold(own, |best, then| {
-                if explained(then) > explained(best) {
-                    then
-                } else {
-                    best
-                }
-            });
+        let number = class != HintClass::Text;
+        let candidates = [
+            ("default", true),
+            ("floor", pacing.floor_ms.is_some()),
+            ("use", number),
+            ("wrap_i32_timer", number),
+            ("parse", !number),
+        ];
+        let possible = candidates.into_iter().filter(|(_, possible)| *possible);
+        let best = possible.map(|(then, _)| then).fold(own, |best, then| {
+            if explained(then) > explained(best) {
+                then
+            } else {
+                best
+            }
+        });
         if best != own {
             rules.push((class, best));
         }

@@ -34,7 +34,10 @@ impl SmallHint {
     pub fn new(hint: RawHint) -> Self {
         SmallHint {
             class: hint.class(),
-            ms: hint.number().unwrap_or(0.0) as f32,
+            ms: match hint {
+                RawHint::Number(ms) | RawHint::Text(ms) if !ms.is_nan() => ms as f32,
+                _ => 0.0,
+            },
         }
     }
 }
