@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use pollpace::logs::format::Kind;
 use pollpace::logs::ids::Ids;
 use pollpace::logs::scenario::Choice;
-use pollpace::logs::{self, files, fitted, summary};
+use pollpace::logs::{self, files, fitted, table};
 use pollpace::scenario::units::Duration;
 
 use super::{DONE, print, progress};
@@ -84,7 +84,7 @@ pub fn run(args: &FitArgs) -> anyhow::Result<u8> {
     if args.quiet {
         return Ok(DONE);
     }
-    print(summary::table(&log, &fitted, &choice).as_bytes())?;
+    print(table::text(&log, &fitted, &choice).as_bytes())?;
     if !warnings.is_empty() {
         tell!("{}\n", warnings.trim_end());
     }

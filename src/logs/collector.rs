@@ -85,6 +85,8 @@ pub struct OfServer {
     pub good: u64,
     /// Polls of tasks that it did not know.
     pub unknown: u64,
+    /// It writes dates with fractions of a second.
+    pub fractions: bool,
     /// What must be added to its clock for that of the log, in ns: at least, at most.
     pub clock: (Instant, Instant),
 }
@@ -126,6 +128,7 @@ impl Default for OfServer {
             polls: 0,
             good: 0,
             unknown: 0,
+            fractions: false,
             clock: (Instant::MIN, Instant::MAX),
         }
     }
@@ -411,6 +414,10 @@ impl Collector {
         (read, seen): (Instant, Instant),
         answer: &Answer,
     ) {
+        let dates = [answer.created, answer.updated];
+        let fraction = |at: Instant| at % 1_000_000_000 != 0;
+        self.of_server[usize::from(request.server)].fractions |=
+            dates.into_iter().flatten().any(fraction);
         let task = &mut self.tasks[place];
         if let Some(created) = answer.created {
             task.server_created = task.offset(created);

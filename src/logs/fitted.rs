@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use super::collector::{Collector, OfServer, OfTenant};
 use super::event::{Instant, Status};
 use super::hints::Hints;
+use super::latency::Latency;
+use super::life::{CANCEL, Life, Tasks};
 use super::pacing::{self, Pacing};
-use super::sample::{mean, median, quantile, sorted, thinned};
+use super::sample::{sorted, thinned};
 use super::survival::{self, Mass, Observed};
-use super::task::{GivenUp, Last, Task};
+use super::task::{Last, Task};
 use super::{Log, LogError};
 
 /// Observations that a survival estimate is made of, at most; of more tasks every k-th is taken.
@@ -17,8 +19,6 @@ const OBSERVATIONS: usize = 50_000;
 pub const QUANTILES: usize = 2_000;
 /// Values of a distribution that was observed exactly, at most.
 const VALUES: usize = 20_000;
-/// A task is quiet when it has not been polled for so many of its longest usual gaps.
-const QUIET_GAPS: f64 = 3.0;
 /// A poll without an answer is still in flight when the log ends so soon after it, s.
 const IN_FLIGHT_S: f64 = 60.0;
 /// What outlasts every observation is taken to last so many times the longest.
@@ -106,19 +106,6 @@ pub struct ObservedTasks {
     pub under_way: u64,
 }
 
-/// Completion latencies.
-#[derive(Clone, Debug, Default)]
-pub struct Latency {
-    /// Where the task's own end is known, ms, ascending.
-    pub known_ms: Vec<f64>,
-    /// Tasks whose end is known only between two polls.
-    pub between: u64,
-    /// Mean of the least that it can be, of all tasks, ms.
-    pub least_mean_ms: Option<f64>,
-    /// Mean of the most, of all tasks, ms.
-    pub most_mean_ms: Option<f64>,
-}
-
 /// What a log says of a server.
 pub struct Server {
     /// Its name.
@@ -133,6 +120,8 @@ pub struct Server {
     pub failed_share: f64,
     /// What must be added to its clock, ns; `None` where its times do not fit those of the log.
     pub clock: Option<Instant>,
+    /// A date that it writes is so much too early at most, ms; 0 where it writes fractions of a second.
+    pub resolution_ms: f64,
 }
 
 /// A task that was given up.
@@ -150,14 +139,6 @@ pub struct Abort {
     /// Polls sent after that.
     pub leaked: u16,
 }
-
-/// How the log shows that a task was given up.
-const HOW: [&str; 4] = [
-    "tasks/cancel",
-    "notifications/cancelled",
-    "unknown task",
-    "polls stopped",
-];
 
 /// Reads the distributions off a log. `names` says what a tenant's or a server's name becomes in results.
 ///
@@ -185,10 +166,14 @@ pub fn fit(log: &Log, names: impl Fn(&str, &str) -> String) -> Result<Fitted, Lo
     }
     for (number, tasks) in by_tenant.into_iter().enumerate() {
         if !tasks.is_empty() {
-            let mut of = Of::new(collector, number, &servers, (start, end));
-            let tenant = of.tenant(fitted.tenant_names[number].clone(), &tasks);
-            fitted.aborts.append(&mut of.aborts);
-            fitted.tenants.push(tenant);
+            of_tenant(
+                &mut fitted,
+                collector,
+                number,
+                &tasks,
+                &servers,
+                (start, end),
+            );
         }
     }
     fitted.servers = servers;
@@ -242,7 +227,8 @@ fn of_servers(collector: &Collector, names: &[String]) -> Vec<Server> {
             round_trips_ms: sorted(of.round_trips_ms.kept.iter().map(|x| f64::from(*x))),
             hints: of.hints.clone(),
             failed_share: 0.0,
-            clock: clock(of.clock),
+            clock: clock(of),
+            resolution_ms: of.resolution_ns() as f64 / 1e6,
         })
         .collect();
     let end = collector.span.map_or(0, |(_, end)| end);
@@ -263,6 +249,11 @@ fn of_servers(collector: &Collector, names: &[String]) -> Vec<Server> {
 }
 
 impl OfServer {
+    /// How much too early its dates are at most, ns: those without fractions are cut to whole seconds.
+    fn resolution_ns(&self) -> Instant {
+        if self.fractions { 0 } else { 1_000_000_000 }
+    }
+
     /// Share of the polls that were refused or not answered; those of unknown tasks and those in flight at the log's end are neither.
     fn failed_share(&self, in_flight: u64) -> f64 {
         let others = self.good + self.unknown + in_flight;
@@ -270,10 +261,13 @@ impl OfServer {
     }
 }
 
-/// What to add to a server's clock: nothing where that fits, else the middle of what does. Times are written with milliseconds at best.
-fn clock((least, most): (Instant, Instant)) -> Option<Instant> {
+/// What to add to a server's clock: nothing where that fits, else the middle of what does.
+fn clock(of: &OfServer) -> Option<Instant> {
+    /// Dates are written with milliseconds, at best.
     const SLACK: Instant = 2_000_000;
-    let (least, most) = (least.saturating_sub(SLACK), most.saturating_add(SLACK));
+    let (least, most) = of.clock;
+    let least = least.saturating_sub(SLACK + of.resolution_ns());
+    let most = most.saturating_add(SLACK);
     match () {
         () if least <= 0 && most >= 0 => Some(0),
         () if least <= most && least > Instant::MIN && most < Instant::MAX => {
@@ -283,68 +277,68 @@ fn clock((least, most): (Instant, Instant)) -> Option<Instant> {
     }
 }
 
-/// The work on one tenant's tasks.
-struct Of<'a> {
-    collector: &'a Collector,
-    of: &'a OfTenant,
-    servers: &'a [Server],
-    start: Instant,
-    end: Instant,
-    /// Most tasks have a creation in the log.
-    has_creations: bool,
-    /// The longest usual gap between two polls, ms.
-    usual_gap_ms: Option<f64>,
-    /// The middle wait, ms.
-    usual_wait_ms: f64,
-    aborts: Vec<Abort>,
-}
-
-/// A task, with its times in ms since its host held the id.
-struct Life {
-    seen_ms: Option<f64>,
-    duration: Observed,
-    abort: Option<(f64, &'static str)>,
-    natural_end: Option<Status>,
-    latency_ms: Option<(f64, f64)>,
-    followed_ms: f64,
-}
-
-impl<'a> Of<'a> {
-    fn new(
-        collector: &'a Collector,
-        number: usize,
-        servers: &'a [Server],
-        (start, end): (Instant, Instant),
-    ) -> Self {
-        let of = &collector.of_tenant[number];
-        let all = || of.waits.kept.iter().chain(&of.first_waits.kept);
-        let gaps = sorted(all().map(|w| f64::from(w.gap_ms.max(w.wait_ms))));
-        Of {
-            collector,
-            of,
-            servers,
-            start,
-            end,
-            has_creations: false,
-            usual_gap_ms: quantile(&gaps, 0.99),
-            usual_wait_ms: median(all().map(|w| f64::from(w.wait_ms))).unwrap_or(0.0),
-            aborts: Vec::new(),
+/// What a log says of the tenant with this number, whose tasks stand at these places.
+fn of_tenant(
+    fitted: &mut Fitted,
+    collector: &Collector,
+    number: usize,
+    tasks: &[u32],
+    servers: &[Server],
+    span: (Instant, Instant),
+) {
+    let of = &collector.of_tenant[number];
+    let each = || tasks.iter().map(|at| &collector.tasks[*at as usize]);
+    let with = Tasks::new(of, each(), servers, span);
+    let mut tenant = Tenant::new(fitted.tenant_names[number].clone(), of, tasks.len());
+    let every = tasks.len().div_ceil(OBSERVATIONS);
+    let (mut durations, mut patience) = (Vec::new(), Vec::new());
+    for (n, task) in each().enumerate() {
+        let server = &servers[usize::from(task.server)];
+        *tenant.servers.entry(server.name.clone()).or_default() += 1;
+        tenant.arrivals_s.push(with.arrival_s(task));
+        tenant.asked_input += u64::from(task.asked_input);
+        let Some(life) = with.life(task) else {
+            tenant.observed.under_way += 1;
+            continue;
+        };
+        tenant.count(task, &life);
+        if let Some((after_ms, how)) = life.abort {
+            fitted.aborts.push(Abort {
+                task: task.id,
+                tenant: tenant.name.clone(),
+                server: server.name.clone(),
+                how,
+                after_ms,
+                leaked: task.leaked,
+            });
+        }
+        if n % every == 0 {
+            durations.push(life.duration);
+            patience.push(match (life.abort, life.seen_ms) {
+                (Some((after, _)), _) => Observed::Exactly(after),
+                (None, Some(seen)) => Observed::Beyond(seen),
+                (None, None) => Observed::Beyond(life.followed_ms),
+            });
         }
     }
+    tenant.arrivals_s.sort_unstable_by(f64::total_cmp);
+    tenant.durations = lasting(&durations);
+    if !tenant.given_up.is_empty() {
+        tenant.patience = lasting(&patience);
+    }
+    tenant.latency.known_ms.sort_unstable_by(f32::total_cmp);
+    tenant.calls_result = of.results * 2 > tenant.ends[0] && tenant.ends[0] > 0;
+    fitted.tenants.push(tenant);
+}
 
-    fn tenant(&mut self, name: String, tasks: &[u32]) -> Tenant {
-        let task = |at: &u32| &self.collector.tasks[*at as usize];
-        let known = tasks
-            .iter()
-            .filter(|at| self.birth(task(at)).is_some())
-            .count();
-        self.has_creations = known * 2 >= tasks.len();
-        let pacing = pacing::fit(self.of);
-        let mut tenant = Tenant {
+impl Tenant {
+    fn new(name: String, of: &OfTenant, tasks: usize) -> Self {
+        let creations = sorted(of.creations_ms.kept.iter().map(|x| f64::from(*x)));
+        Tenant {
             name,
-            tasks: tasks.len() as u64,
-            arrivals_s: Vec::with_capacity(tasks.len()),
-            creations_ms: Vec::new(),
+            tasks: tasks as u64,
+            arrivals_s: Vec::with_capacity(tasks),
+            creations_ms: thinned(creations, QUANTILES),
             durations: Lasting::default(),
             observed: ObservedTasks::default(),
             patience: Lasting::default(),
@@ -353,153 +347,15 @@ impl<'a> Of<'a> {
             leaked: 0,
             latency: Latency::default(),
             servers: BTreeMap::new(),
-            pacing,
-            polls: self.of.polls,
-            refused: self.of.refused,
-            unanswered: self.of.polls.saturating_sub(self.of.good + self.of.refused),
+            pacing: pacing::fit(of),
+            polls: of.polls,
+            refused: of.refused,
+            unanswered: of.polls.saturating_sub(of.good + of.refused),
             calls_result: false,
             asked_input: 0,
-        };
-        let creations = sorted(self.of.creations_ms.kept.iter().map(|x| f64::from(*x)));
-        tenant.creations_ms = thinned(creations, QUANTILES);
-        let every = tasks.len().div_ceil(OBSERVATIONS);
-        let (mut durations, mut patience) = (Vec::new(), Vec::new());
-        let mut latencies = Vec::new();
-        for (n, at) in tasks.iter().enumerate() {
-            let task = &self.collector.tasks[*at as usize];
-            let server = &self.servers[usize::from(task.server)];
-            *tenant.servers.entry(server.name.clone()).or_default() += 1;
-            tenant.arrivals_s.push(self.arrival_s(task));
-            tenant.asked_input += u64::from(task.asked_input);
-            let Some(life) = self.life(task) else {
-                tenant.observed.under_way += 1;
-                continue;
-            };
-            tenant.count(task, &life);
-            latencies.extend(life.latency_ms);
-            if let Some((after_ms, how)) = life.abort {
-                self.aborts.push(Abort {
-                    task: task.id,
-                    tenant: tenant.name.clone(),
-                    server: server.name.clone(),
-                    how,
-                    after_ms,
-                    leaked: task.leaked,
-                });
-            }
-            if n % every == 0 {
-                durations.push(life.duration);
-                patience.push(match (life.abort, life.seen_ms) {
-                    (Some((after, _)), _) => Observed::Exactly(after),
-                    (None, Some(seen)) => Observed::Beyond(seen),
-                    (None, None) => Observed::Beyond(life.followed_ms),
-                });
-            }
         }
-        tenant.arrivals_s.sort_unstable_by(f64::total_cmp);
-        tenant.durations = lasting(&durations);
-        if !tenant.given_up.is_empty() {
-            tenant.patience = lasting(&patience);
-        }
-        tenant.latency.summarise(&latencies);
-        tenant.calls_result = self.of.results * 2 > tenant.ends[0] && tenant.ends[0] > 0;
-        tenant
     }
 
-    /// When the host held the task's id, s since its first line.
-    fn birth(&self, task: &Task) -> Option<f64> {
-        if let Some(created) = task.created.seconds() {
-            return Some(created);
-        }
-        let clock = self.servers[usize::from(task.server)].clock? as f64 / 1e9;
-        let created = task.server_created.seconds()? + clock;
-        // A task is not polled before it is there.
-        let first = task.first_poll.seconds().unwrap_or(f64::INFINITY);
-        (created <= first).then_some(created)
-    }
-
-    fn arrival_s(&self, task: &Task) -> f64 {
-        let since = (task.base - self.start) as f64 / 1e9;
-        let first = task.asked.seconds().or(self.birth(task));
-        (since + first.or(task.first_poll.seconds()).unwrap_or(0.0)).max(0.0)
-    }
-
-    /// What is known of a task; `None` for one that was under way when the log began.
-    fn life(&self, task: &Task) -> Option<Life> {
-        let birth = match self.birth(task) {
-            Some(birth) => birth,
-            None if self.has_creations => return None,
-            None => task.first_poll.seconds()?,
-        };
-        let since = |at: f64| ((at - birth) * 1e3).max(0.0);
-        let seen_ms = task.terminal_seen.seconds().map(since);
-        let given_up = self.given_up(task);
-        let abort = given_up.map(|(at, how)| (since(at), how));
-        let working_ms = task.last_working.seconds().map_or(0.0, since);
-        let by_abort = given_up.is_some() && task.end == Some(Status::Cancelled);
-        let exact_ms = match (task.server_created.seconds(), task.ended.seconds()) {
-            (Some(created), Some(ended)) if ended >= created => Some((ended - created) * 1e3),
-            _ => None,
-        };
-        let read_ms = task.terminal_read.seconds().map(since);
-        let duration = match (read_ms, exact_ms) {
-            (Some(_), Some(exact)) if !by_abort => Observed::Exactly(exact),
-            (Some(read), None) if !by_abort => Observed::Between(working_ms.min(read), read),
-            _ => Observed::Beyond(working_ms),
-        };
-        let clock = self.servers[usize::from(task.server)].clock;
-        let ended_ms = clock
-            .zip(task.ended.seconds())
-            .map(|(clock, ended)| since(ended + clock as f64 / 1e9));
-        let latency_ms = match (seen_ms, read_ms, ended_ms) {
-            _ if by_abort || abort.is_some() => None,
-            (Some(seen), _, Some(ended)) => {
-                Some(((seen - ended).max(0.0), (seen - ended).max(0.0)))
-            }
-            (Some(seen), Some(read), None) => Some((seen - read, seen - working_ms.min(read))),
-            _ => None,
-        };
-        Some(Life {
-            seen_ms,
-            duration,
-            abort,
-            natural_end: task.end.filter(|_| !by_abort),
-            latency_ms,
-            followed_ms: since((self.end - task.base) as f64 / 1e9),
-        })
-    }
-
-    /// When a task was given up, s since its first line, and how the log shows it.
-    fn given_up(&self, task: &Task) -> Option<(f64, &'static str)> {
-        let abort = task.abort.seconds();
-        let how = match task.given_up {
-            GivenUp::Cancel => HOW[0],
-            GivenUp::Notification => HOW[1],
-            GivenUp::No => "",
-        };
-        if let Some(abort) = abort {
-            return Some((abort, how));
-        }
-        if task.terminal_seen.seconds().is_some() {
-            return None;
-        }
-        let last = task.last_sent.seconds().or(task.created.seconds());
-        let answered = (task.last_answered > Instant::MIN)
-            .then(|| task.offset(task.last_answered).seconds())
-            .flatten();
-        let last = answered.into_iter().chain(last).reduce(f64::max)?;
-        if task.unknown {
-            return Some((last, HOW[2]));
-        }
-        let quiet_ms = ((self.end - task.base) as f64 / 1e9 - last) * 1e3;
-        let usual = self.usual_gap_ms?.max(f64::from(task.hint.ms));
-        // Somewhere in the wait that was not followed by a poll.
-        let abort = last + 0.5 * self.usual_wait_ms / 1e3;
-        (quiet_ms > QUIET_GAPS * usual).then_some((abort, HOW[3]))
-    }
-}
-
-impl Tenant {
     fn count(&mut self, task: &Task, life: &Life) {
         match life.duration {
             Observed::Exactly(_) => self.observed.exactly += 1,
@@ -511,6 +367,9 @@ impl Tenant {
             Some(Status::Failed) => self.ends[1] += 1,
             Some(Status::Cancelled) => self.ends[2] += 1,
             _ => {}
+        }
+        if let Some(latency) = life.latency_ms {
+            self.latency.count(latency);
         }
         if let Some((_, how)) = life.abort {
             *self.given_up.entry(how).or_default() += 1;
@@ -525,7 +384,7 @@ impl Tenant {
 
     /// Do callers cancel what they give up?
     pub fn cancels(&self) -> bool {
-        self.given_up.get(HOW[0]).copied().unwrap_or(0) * 2 >= self.aborts().max(1)
+        self.given_up.get(CANCEL).copied().unwrap_or(0) * 2 >= self.aborts().max(1)
     }
 }
 
@@ -550,17 +409,6 @@ fn lasting(observations: &[Observed]) -> Lasting {
         values_ms,
         beyond,
         beyond_ms: BEYOND * longest.fold(1.0, f64::max),
-    }
-}
-
-impl Latency {
-    fn summarise(&mut self, latencies: &[(f64, f64)]) {
-        let known = latencies.iter().filter(|(least, most)| least == most);
-        self.known_ms = sorted(known.map(|(least, _)| *least));
-        self.between = (latencies.len() - self.known_ms.len()) as u64;
-        let least: Vec<f64> = latencies.iter().map(|l| l.0).collect();
-        let most: Vec<f64> = latencies.iter().map(|l| l.1).collect();
-        (self.least_mean_ms, self.most_mean_ms) = (mean(&least), mean(&most));
     }
 }
 

@@ -38,7 +38,7 @@ impl<T> Reservoir<T> {
 }
 
 /// The quantile at `p` of ascending values, nearest rank; `None` of none.
-pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
+pub fn quantile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
     let rank = (p * sorted.len() as f64).ceil() as usize;
     sorted
         .get(rank.saturating_sub(1).min(sorted.len().saturating_sub(1)))
@@ -93,7 +93,7 @@ mod tests {
         let values = [1.0, 2.0, 3.0, 4.0];
         let found = [0.0, 0.25, 0.5, 0.51, 1.0].map(|p| quantile(&values, p).unwrap());
         assert_eq!(found, [1.0, 1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(quantile::<f64>(&[], 0.5), None);
         assert_eq!(
             thinned((0..10).map(f64::from).collect(), 5),
             [1.0, 3.0, 5.0, 7.0, 9.0]

@@ -1,19 +1,17 @@
-//! What a fit tells: a table for the terminal, `fit.json`, and notes on what the scenario leaves out.
-
-use std::fmt::Write;
+//! What a fit tells: `fit.json`, and notes on what the scenario leaves out.
 
 use serde_json::{Map, Value, json};
 
 use super::Log;
-use super::event::{Method, Outcome};
-use super::fitted::{Fitted, Latency, Server, Tenant};
+use super::event::Method;
+use super::fitted::{Fitted, Server, Tenant};
 use super::hints::Counts;
+use super::latency::Latency;
 use super::pacing::{FirstPoll, Jitter, Pacing};
 use super::sample::{mean, quantile};
 use super::scenario::{Choice, LEAKING};
 use crate::policy::HintClass;
 use crate::report::format::number;
-use crate::report::table::{align_numbers, plain_table};
 
 /// A policy that explains less than this is worth a note.
 const POOR: f64 = 0.8;
@@ -64,22 +62,6 @@ pub fn title(log: &Log, fitted: &Fitted) -> String {
         "Fitted from a log: {tasks} {times} in {} s",
         number(Some(fitted.span_s))
     )
-}
-
-/// Polls refused, as (429, 503, others).
-fn refused_polls(log: &Log) -> [u64; 3] {
-    let mut refused = [0; 3];
-    for ((method, outcome, ..), of) in &log.collector.refusals {
-        if *method == Method::Get {
-            let at = match outcome {
-                Outcome::Http(429) => 0,
-                Outcome::Http(503) => 1,
-                _ => 2,
-            };
-            refused[at] += of.count;
-        }
-    }
-    refused
 }
 
 /// What the scenario does not say, or says on thin ground.
@@ -183,13 +165,13 @@ fn by_class(counts: &Counts) -> Value {
 }
 
 fn latency_json(latency: &Latency) -> Value {
-    let at = |p| quantile(&latency.known_ms, p);
+    let at = |p| latency.quantile_ms(p);
     json!({
-        "known": { "count": latency.known_ms.len(), "mean_ms": mean(&latency.known_ms),
+        "known": { "count": latency.known_ms.len(), "mean_ms": latency.known_mean_ms(),
                    "p50_ms": at(0.5), "p95_ms": at(0.95), "p99_ms": at(0.99) },
         "between_polls": latency.between,
-        "mean_at_least_ms": latency.least_mean_ms,
-        "mean_at_most_ms": latency.most_mean_ms,
+        "mean_at_least_ms": latency.mean_ms().map(|(least, _)| least),
+        "mean_at_most_ms": latency.mean_ms().map(|(_, most)| most),
     })
 }
 
@@ -283,7 +265,7 @@ pub fn json(log: &Log, fitted: &Fitted, choice: &Choice) -> Vec<u8> {
     text
 }
 
-fn jitter_words(jitter: Jitter) -> String {
+pub(super) fn jitter_words(jitter: Jitter) -> String {
     match jitter {
         Jitter::None => "none".into(),
         Jitter::Full => "full".into(),
@@ -293,123 +275,10 @@ fn jitter_words(jitter: Jitter) -> String {
     }
 }
 
-fn first_words(first: FirstPoll) -> String {
+pub(super) fn first_words(first: FirstPoll) -> String {
     match first {
         FirstPoll::AtOnce => "at once".into(),
         FirstPoll::AfterWait => "after a wait".into(),
         FirstPoll::After(ms) => format!("after {} ms", number(Some(ms))),
     }
-}
-
-/// A policy in words.
-fn words(pacing: &Pacing) -> String {
-    let ms = |x: f64| format!("{} ms", number(Some(x)));
-    let mut words = vec![format!("first poll {}", first_words(pacing.first_poll))];
-    match pacing.steps_ms.as_slice() {
-        [first, .., last] => words.push(format!("waits from {} to {}", ms(*first), ms(*last))),
-        _ if pacing.uses_hints => words.push(format!("hints used, else {}", ms(pacing.default_ms))),
-        _ => words.push(format!("every {}", ms(pacing.default_ms))),
-    }
-    words.extend(pacing.floor_ms.map(|x| format!("floor {}", ms(x))));
-    words.extend(pacing.ceiling_ms.map(|x| format!("ceiling {}", ms(x))));
-    if pacing.jitter != Jitter::None {
-        words.push(format!("jitter {}", jitter_words(pacing.jitter)));
-    }
-    words.push(format!("explains {:.0} %", 100.0 * pacing.explained));
-    words.join(", ")
-}
-
-/// The table and the notes that the terminal shows.
-pub fn table(log: &Log, fitted: &Fitted, choice: &Choice) -> String {
-    let mut out = String::new();
-    let mut table = plain_table();
-    let tasks: Vec<&Tenant> = fitted.tenants.iter().collect();
-    let sum = |of: fn(&Tenant) -> u64| tasks.iter().map(|t| of(t)).sum::<u64>() as f64;
-    let mut row = |label: &str, value: f64| {
-        table.add_row([label.to_string(), number(Some(value))]);
-    };
-    row("lines", log.lines() as f64);
-    row("… that could not be read", log.unread_lines() as f64);
-    row("span (s)", fitted.span_s);
-    row("tasks", log.collector.tasks.len() as f64);
-    row("tasks/get", log.collector.polls() as f64);
-    row("tasks/get rate, mean (1/s)", fitted.rate_per_s());
-    let width = log.collector.windows.width_s;
-    row(
-        &format!("… peak of its {width} s windows (1/s)"),
-        log.collector.windows.peak_per_s(),
-    );
-    let [too_many, unavailable, others] = refused_polls(log);
-    row("tasks/get refused with 429", too_many as f64);
-    row("… with 503", unavailable as f64);
-    row("… otherwise", others as f64);
-    row("… not answered", sum(|t| t.unanswered));
-    row("durations known exactly", sum(|t| t.observed.exactly));
-    row("… between two polls", sum(|t| t.observed.between));
-    row("… longer than seen", sum(|t| t.observed.beyond));
-    row(
-        "… under way when the log began",
-        sum(|t| t.observed.under_way),
-    );
-    row("aborts", sum(Tenant::aborts));
-    row("leaked polls", sum(|t| t.leaked));
-    for tenant in fitted.tenants.iter().take(5) {
-        let latency = &tenant.latency;
-        let shown = match (mean(&latency.known_ms), latency.between) {
-            (Some(mean), 0) => number(Some(mean)),
-            _ => format!(
-                "{} to {}",
-                number(latency.least_mean_ms),
-                number(latency.most_mean_ms)
-            ),
-        };
-        table.add_row([
-            format!("completion latency of {}, mean (ms)", tenant.name),
-            shown,
-        ]);
-    }
-    for server in fitted.servers.iter().take(5) {
-        let counts = server.hints.counts();
-        let classes = HintClass::ALL
-            .iter()
-            .filter(|c| counts.classes[**c as usize] > 0);
-        let shown: Vec<String> = classes
-            .map(|c| {
-                format!(
-                    "{} {}",
-                    c.name(),
-                    number(Some(counts.classes[*c as usize] as f64))
-                )
-            })
-            .collect();
-        table.add_row([format!("hints of {}", server.name), shown.join(", ")]);
-    }
-    align_numbers(&mut table);
-    let _ = writeln!(out, "{table}");
-    for tenant in fitted.tenants.iter().take(5) {
-        if let Some(pacing) = &tenant.pacing {
-            let _ = writeln!(out, "policy of {}: {}", tenant.name, words(pacing));
-        }
-    }
-    if fitted.tenants.len().max(fitted.servers.len()) > 5 {
-        let _ = writeln!(
-            out,
-            "the first five tenants and servers; all of them are in fit.json"
-        );
-    }
-    for (reason, of) in &log.unread {
-        let times = if of.count == 1 { "line" } else { "lines" };
-        let _ = writeln!(
-            out,
-            "not read: {} {times}, first {}:{}, which {}",
-            of.count,
-            of.path.display(),
-            of.line,
-            reason.text()
-        );
-    }
-    for note in notes(log, fitted, choice) {
-        let _ = writeln!(out, "note: {note}");
-    }
-    out
 }

@@ -119,6 +119,8 @@ pub struct Task {
     pub unknown: bool,
 }
 
+const _: () = assert!(size_of::<Task>() <= 96, "there are millions of them");
+
 impl Task {
     /// A task of which nothing is known but its first line.
     pub fn new(id: u64, base: Instant, tenant: u16, server: u16) -> Self {
