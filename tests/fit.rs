@@ -248,6 +248,27 @@ fn first_polls_at_once_backoffs_and_jitter_come_back() {
 }
 
 #[test]
+fn loops_that_tick_come_back() {
+    let mut fleet = Fleet::plain();
+    (fleet.ticks, fleet.refused, fleet.wait_after_refusal) = (true, 0.05, 3.0);
+    fleet.hint = |_| Some("1000".into());
+    let truth = loops::simulate(&fleet, 17);
+    let fit = comes_back(&truth, &loops::csv(&truth));
+    let pacing = fit.fitted.tenants[0].pacing.clone().unwrap();
+    assert!(
+        pacing.fixed_rate && pacing.uses_hints && pacing.explained > 0.99,
+        "{pacing:?}"
+    );
+    assert!(!fit_of_plain().fixed_rate);
+}
+
+/// The envelope of loops that wait from the answer on.
+fn fit_of_plain() -> logs::pacing::Pacing {
+    let fit = fit(&[&loops::csv(&loops::simulate(&Fleet::plain(), 18))]);
+    fit.fitted.tenants[0].pacing.clone().unwrap()
+}
+
+#[test]
 fn without_creations_tasks_begin_with_their_first_poll() {
     let mut fleet = Fleet::plain();
     (fleet.created, fleet.at_once) = (false, true);
@@ -762,6 +783,23 @@ fn the_program_fits_runs_and_tells_what_is_wrong() {
         (Some(2), before)
     );
 
+    // Of one that there is, the scenario names it.
+    let preset = ["--policy", "mcp-ts-sdk-1.x-client"];
+    let (code, _, told) = pollpace(
+        &[
+            &["fit", &path("log.csv"), "--out", &path("named")],
+            &preset[..],
+        ]
+        .concat(),
+    );
+    let scenario = fs::read_to_string(path("named/scenario.toml")).unwrap();
+    assert!(
+        code == Some(0)
+            && scenario.contains("policy = \"mcp-ts-sdk-1.x-client\"")
+            && !scenario.contains("[policy"),
+        "{told}{scenario}"
+    );
+
     let (code, _, told) = pollpace(&["fit", &path("missing.csv"), "--out", &path("other")]);
     assert!(
         code == Some(2) && told.contains("cannot read ") && told.contains("missing.csv"),
@@ -915,4 +953,24 @@ fn dates_in_whole_seconds_are_not_exact() {
         "{least} {most}"
     );
     assert!(most - least < 1_100.0, "{least} {most}");
+}
+
+/// The examples of docs/fitting.md are logs: the CSV and the JSON-RPC lines tell of the same task.
+#[test]
+fn the_examples_of_the_page_can_be_read() {
+    let page = include_str!("../docs/fitting.md");
+    let block = |kind: &str| {
+        let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
+        rest.split_once("```").unwrap().0.to_string()
+    };
+    let (_folder, json) = read(&[&block("json")]);
+    let (_folder, csv) = read(&[&block("csv")]);
+    for log in [json.unwrap(), csv.unwrap()] {
+        assert_eq!(log.unread_lines(), 0);
+        assert_eq!((log.collector.tasks.len(), log.collector.polls()), (1, 1));
+        let task = log.collector.tasks[0];
+        assert_eq!(task.end, Some(logs::event::Status::Completed));
+        assert!((task.created.seconds().unwrap() - 0.04).abs() < 1e-6);
+        assert!((task.terminal_seen.seconds().unwrap() - 5.079).abs() < 1e-5);
+    }
 }

@@ -438,6 +438,14 @@ impl Collector {
 }
 
 impl Waited {
+    /// The same, with the wait counted from the last send.
+    pub fn from_send(&self) -> Self {
+        Waited {
+            wait_ms: self.gap_ms,
+            ..*self
+        }
+    }
+
     /// Is the hint before it one that a host is meant to use?
     pub fn after_sane(&self) -> bool {
         self.hint.class == HintClass::Sane

@@ -14,6 +14,8 @@ use crate::policy::RawHint;
 
 /// Requests that wait for their answers, at most; older ones of a log that has no answers are let go.
 const PENDING_MAX: usize = 1 << 17;
+/// Sessions whose labels are remembered.
+const SESSIONS_MAX: usize = 1 << 17;
 /// Answered requests that a `notifications/cancelled` can still name.
 const RECENT_MAX: usize = 1 << 17;
 
@@ -130,6 +132,8 @@ pub struct JsonRpc {
     recent: HashMap<u64, Pending>,
     /// The keys of `recent`, oldest first.
     order: VecDeque<u64>,
+    /// Tenant and server of each session, as its last line with labels had them.
+    labels: HashMap<u64, (u16, u16)>,
 }
 
 impl Format for JsonRpc {
@@ -187,10 +191,11 @@ impl JsonRpc {
                 "sampling/createMessage" | "elicitation/create" | "roots/list" => SERVER,
                 _ => CLIENT,
             });
+            let (tenant, server) = self.labels(connection, envelope, collector);
             let pending = Pending {
                 sent: at,
-                tenant: collector.tenant(envelope.tenant.as_deref().unwrap_or("tenant")),
-                server: collector.server(envelope.server.as_deref().unwrap_or("server")),
+                tenant,
+                server,
                 method: Method::named(method),
                 task: 0,
             };
@@ -215,6 +220,32 @@ impl JsonRpc {
             collector.ids.hash(self.file, name.as_bytes())
         };
         (label(&envelope.tenant) ^ label(&envelope.server).rotate_left(17)) << 1
+    }
+
+    /// Tenant and server of a request: its own, else those that its session had before.
+    fn labels(
+        &mut self,
+        connection: u64,
+        envelope: &Envelope,
+        collector: &mut Collector,
+    ) -> (u16, u16) {
+        let known = self.labels.get(&connection).copied();
+        let tenant = match (&envelope.tenant, known) {
+            (None, Some((tenant, _))) => tenant,
+            (name, _) => collector.tenant(name.as_deref().unwrap_or("tenant")),
+        };
+        let server = match (&envelope.server, known) {
+            (None, Some((_, server))) => server,
+            (name, _) => collector.server(name.as_deref().unwrap_or("server")),
+        };
+        let labelled = envelope.tenant.is_some() || envelope.server.is_some();
+        if labelled && known != Some((tenant, server)) {
+            if self.labels.len() >= SESSIONS_MAX {
+                self.labels.clear();
+            }
+            self.labels.insert(connection, (tenant, server));
+        }
+        (tenant, server)
     }
 
     fn request(

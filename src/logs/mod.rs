@@ -1,6 +1,6 @@
 //! Logs in, a scenario out: what `pollpace fit` does.
 //!
-//! A [`format`] reads lines and tells a [`collector`] what they say, as requests and answers ([`event`]); a further format is a file of its own. The collector keeps a small record
+//! A [`format`](mod@format) reads lines and tells a [`collector`] what they say, as requests and answers ([`event`]); a further format is a file of its own. The collector keeps a small record
 //! of each task and tallies, whatever the log's length. [`fitted`] reads distributions off them ([`survival`] for what was seen only between polls, [`pacing`]
 //! for the policy, [`hints`] for the servers), and [`files`] writes the scenario.
 //!

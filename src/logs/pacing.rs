@@ -1,7 +1,7 @@
 //! The policy that a log shows: an envelope read off the waits between an answer and the next poll.
 //!
 //! Three readings are tried: hints that are used, with a floor, a ceiling and the timer's overhead; a table of waits by their number (a backoff); one wait
-//! for all. The one that explains most waits is taken, the simpler one where it explains nearly as many. Where none explains most of them, the waits are taken as jittered.
+//! for all. Each is tried with waits that begin with the answer, and with ticks, where they begin with the send before. The one that explains most waits is taken, the simpler one where it explains nearly as many. Where none explains most of them, the waits are taken as jittered.
 
 use super::collector::{OfTenant, Waited};
 use super::sample::{mean, median, quantile, sorted};
@@ -16,6 +16,8 @@ const TOLERANCE_MS: f64 = 20.0;
 const MARGIN: f64 = 0.05;
 /// Where no reading explains more than this share of the waits, they are jittered.
 const CLEAR: f64 = 0.8;
+/// Waits that are no farther off than this, ms, are as expected.
+const LEAST_OFF_MS: f64 = 0.5;
 /// Waits that a backoff table has, at most.
 const STEPS: usize = 32;
 /// Waits that a claim (a floor, a rule, a step) needs.
@@ -40,6 +42,8 @@ pub struct Pacing {
     pub steps_ms: Vec<f64>,
     /// Randomness of each wait.
     pub jitter: Jitter,
+    /// Waits count from the last send, not from its answer.
+    pub fixed_rate: bool,
     /// When the first poll is sent.
     pub first_poll: FirstPoll,
     /// Mean time from a poll that was refused, or not answered, to the next, ms.
@@ -112,23 +116,15 @@ pub fn fit(of: &OfTenant) -> Option<Pacing> {
         // Nothing but first waits: what they are is all that is known.
         good = of.first_waits.kept.clone();
     }
-    let mut pacing = [constant(&good), by_hint(&good), by_number(&good)]
-        .into_iter()
-        .flatten()
-        .reduce(|best, next| {
-            // A hint that stands in the log and is followed explains more than a number does.
-            let margin = if next.uses_hints { 0.0 } else { MARGIN };
-            if next.explained >= best.explained + margin {
-                next
-            } else {
-                best
-            }
-        })?;
-    if pacing.explained < CLEAR
-        && let Some(jittered) = jittered(&good)
-        && jittered.explained > pacing.explained
+    let mut pacing = from(&good)?;
+    // A loop that ticks has gaps between sends that are what its waits are in others.
+    let ticks: Vec<Waited> = good.iter().map(Waited::from_send).collect();
+    if good.iter().all(|w| w.number > 0)
+        && let Some(mut ticking) = from(&ticks)
+        && ticking.off_ms(&ticks) < 0.5 * (pacing.off_ms(&good) - LEAST_OFF_MS)
     {
-        pacing = jittered;
+        ticking.fixed_rate = true;
+        pacing = ticking;
     }
     pacing.first_poll = pacing.first(&of.first_waits.kept);
     if pacing.first_poll == FirstPoll::AfterWait && !pacing.steps_ms.is_empty() {
@@ -144,6 +140,27 @@ pub fn fit(of: &OfTenant) -> Option<Pacing> {
     Some(pacing)
 }
 
+/// The reading that explains most of the waits, or the jitter around one.
+fn from(waits: &[Waited]) -> Option<Pacing> {
+    let pacing = [constant(waits), by_hint(waits), by_number(waits)]
+        .into_iter()
+        .flatten()
+        .reduce(|best, next| {
+            // A hint that stands in the log and is followed explains more than a number does.
+            let margin = if next.uses_hints { 0.0 } else { MARGIN };
+            if next.explained >= best.explained + margin {
+                next
+            } else {
+                best
+            }
+        })?;
+    if pacing.explained >= CLEAR {
+        return Some(pacing);
+    }
+    let explains_more = |jittered: &Pacing| jittered.explained > pacing.explained;
+    Some(jittered(waits).filter(explains_more).unwrap_or(pacing))
+}
+
 impl Pacing {
     fn plain(default_ms: f64) -> Self {
         Pacing {
@@ -155,6 +172,7 @@ impl Pacing {
             rules: Vec::new(),
             steps_ms: Vec::new(),
             jitter: Jitter::None,
+            fixed_rate: false,
             first_poll: FirstPoll::AfterWait,
             gap_after_error_ms: None,
             explained: 0.0,
@@ -215,6 +233,12 @@ impl Pacing {
             Jitter::Additive(span) => (d, d + span),
         };
         (low - tolerance(d)..=high + tolerance(d)).contains(&wait)
+    }
+
+    /// The middle difference between a wait and the expected one, ms.
+    fn off_ms(&self, waits: &[Waited]) -> f64 {
+        let off = |w: &Waited| (wait_of(w) - self.expected(w)).abs();
+        median(waits.iter().map(off)).unwrap_or(0.0)
     }
 
     fn judged(mut self, waits: &[Waited]) -> Self {

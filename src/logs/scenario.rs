@@ -288,12 +288,13 @@ fn policy(out: &mut String, tenant: &Tenant, fitted: &Fitted, choice: &Choice) {
     };
     let Some(timeout_ms) = timeout_ms else { return };
     line(format!("timeout = {}", span(timeout_ms)));
-    if let Some(gap_ms) = tenant.pacing.as_ref().and_then(|p| p.gap_after_error_ms) {
-        let overhead_ms = tenant.pacing.as_ref().map_or(0.0, |p| p.overhead_ms);
-        let wait_ms = (gap_ms - timeout_ms - overhead_ms).max(1.0);
+    let Some(pacing) = &tenant.pacing else { return };
+    if let Some(gap_ms) = pacing.gap_after_error_ms {
+        // From the send to the timeout, unless the loop ticks; then the wait.
+        let before_ms = if pacing.fixed_rate { 0.0 } else { timeout_ms };
+        let wait = span((gap_ms - before_ms - pacing.overhead_ms).max(1.0));
         line(format!(
-            "error_backoff = {{ initial = {}, factor = 1 }}",
-            span(wait_ms)
+            "error_backoff = {{ initial = {wait}, factor = 1 }}"
         ));
     }
 }
@@ -332,6 +333,9 @@ fn envelope(pacing: &Pacing, line: &mut impl FnMut(String)) {
     };
     if let Some(jitter) = jitter {
         line(format!("jitter = {jitter}"));
+    }
+    if pacing.fixed_rate {
+        line("pace = \"fixed_rate\"".into());
     }
     match pacing.first_poll {
         FirstPoll::AtOnce => line("first_poll = \"at_once\"".into()),

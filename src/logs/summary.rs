@@ -184,7 +184,7 @@ fn pacing_json(pacing: &Pacing) -> Value {
     json!({
         "uses_hints": pacing.uses_hints, "default_ms": pacing.default_ms, "floor_ms": pacing.floor_ms, "ceiling_ms": pacing.ceiling_ms,
         "overhead_ms": pacing.overhead_ms, "rules": rules, "steps_ms": pacing.steps_ms,
-        "jitter": jitter_words(pacing.jitter), "first_poll": first_words(pacing.first_poll),
+        "jitter": jitter_words(pacing.jitter), "pace": if pacing.fixed_rate { "fixed_rate" } else { "fixed_delay" }, "first_poll": first_words(pacing.first_poll),
         "gap_after_error_ms": pacing.gap_after_error_ms, "explained_share": pacing.explained, "waits": pacing.waits,
     })
 }

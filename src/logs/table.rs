@@ -134,6 +134,9 @@ fn words(pacing: &Pacing) -> String {
     if pacing.jitter != Jitter::None {
         words.push(format!("jitter {}", jitter_words(pacing.jitter)));
     }
+    if pacing.fixed_rate {
+        words.push("at a fixed rate".into());
+    }
     words.push(format!("explains {:.0} %", 100.0 * pacing.explained));
     words.join(", ")
 }

@@ -33,6 +33,8 @@ pub struct Fleet {
     pub vary: bool,
     /// The wait after an answer with that hint; the number is that of the wait.
     pub wait: fn(&Hint, u32, &mut Chance) -> f64,
+    /// Waits count from the send.
+    pub ticks: bool,
     /// The first poll comes with the creation's answer.
     pub at_once: bool,
     pub refused: f64,
@@ -58,6 +60,7 @@ impl Fleet {
                 hint.as_ref()
                     .map_or(4.0, |ms| ms.parse::<f64>().unwrap() / 1e3)
             },
+            ticks: false,
             at_once: false,
             refused: 0.0,
             wait_after_refusal: 5.0,
@@ -163,13 +166,19 @@ fn follow(fleet: &Fleet, task: usize, asked: f64, chance: &mut Chance, truth: &m
     }
     let mut at = created;
     let mut last_was_refused = false;
+    let mut last_sent = 0.0;
     for number in 0.. {
         let wait = match (number, last_was_refused) {
             (0, _) if fleet.at_once => 0.0,
             (_, true) => fleet.wait_after_refusal,
             _ => (fleet.wait)(&hint, number, chance),
         };
-        let sent = at + wait;
+        let sent = match number {
+            0 => at + wait,
+            _ if fleet.ticks => at.max(last_sent + wait),
+            _ => at + wait,
+        };
+        last_sent = sent;
         if sent > fleet.end {
             return;
         }
