@@ -3,14 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::collector::Collector;
-use super::event::{Answer, Instant, Method, Outcome, Reason, Request, Status};
+use super::event::{Answer, Instant, Method, Outcome, Reason, Request};
 use super::format::{Fault, Format};
-use super::times;
-use crate::policy::RawHint;
+use super::wire::{CLIENT, Envelope, Message, Params, SERVER, Side, parse, task_in};
 
 /// Requests that wait for their answers, at most; older ones of a log that has no answers are let go.
 const PENDING_MAX: usize = 1 << 17;
@@ -18,93 +16,6 @@ const PENDING_MAX: usize = 1 << 17;
 const SESSIONS_MAX: usize = 1 << 17;
 /// Answered requests that a `notifications/cancelled` can still name.
 const RECENT_MAX: usize = 1 << 17;
-
-/// A line.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    ts: Option<&'a RawValue>,
-    #[serde(borrow)]
-    time: Option<&'a RawValue>,
-    #[serde(borrow)]
-    timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
-    dir: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    direction: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    session: Option<&'a RawValue>,
-    #[serde(borrow)]
-    connection: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tenant: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    server: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(borrow)]
-    msg: Option<&'a RawValue>,
-    #[serde(borrow)]
-    payload: Option<&'a RawValue>,
-    http_status: Option<u16>,
-    retry_after_s: Option<f64>,
-}
-
-/// A message of JSON-RPC 2.0.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Message<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    error: Option<ErrorBody>,
-}
-
-#[derive(Deserialize)]
-struct ErrorBody {
-    code: i64,
-}
-
-/// What of the parameters counts.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Params<'a> {
-    #[serde(borrow)]
-    task_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    request_id: Option<&'a RawValue>,
-}
-
-/// A task, in `result.task`, in `result` or in the parameters of a notification.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct TaskBody<'a> {
-    #[serde(borrow)]
-    task: Option<&'a RawValue>,
-    #[serde(borrow)]
-    task_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    status: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    created_at: Option<&'a RawValue>,
-    #[serde(borrow)]
-    last_updated_at: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "even_null")]
-    poll_interval: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "even_null")]
-    poll_interval_ms: Option<&'a RawValue>,
-}
-
-/// `null` is a value here: a hint that is null is not one that is absent.
-fn even_null<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
-}
 
 /// A request without its answer so far.
 #[derive(Clone, Copy)]
@@ -117,11 +28,6 @@ struct Pending {
     /// 0 where no task is named (yet).
     task: u64,
 }
-
-/// The side of a connection that sends; only that there are two counts.
-type Side = u64;
-const CLIENT: Side = 0;
-const SERVER: Side = 1;
 
 /// Reads JSON-RPC lines.
 #[derive(Default)]
@@ -168,11 +74,6 @@ impl Format for JsonRpc {
     fn end_of_file(&mut self) {
         self.file += 1;
     }
-}
-
-/// Reads JSON; what is JSON but of other types is told with `shape`.
-fn parse<'a, T: Deserialize<'a>>(text: &'a str, shape: Reason) -> Result<T, Reason> {
-    serde_json::from_str(text).map_err(|e| if e.is_data() { shape } else { Reason::NotJson })
 }
 
 impl JsonRpc {
@@ -420,60 +321,5 @@ impl Pending {
             task: self.task,
             method,
         }
-    }
-}
-
-impl Envelope<'_> {
-    fn at(&self) -> Result<Instant, Reason> {
-        let raw = self.ts.or(self.time).or(self.timestamp);
-        time_of(raw.ok_or(Reason::NoTime)?)
-    }
-
-    fn side(&self) -> Result<Option<Side>, Reason> {
-        let Some(direction) = self.dir.as_deref().or(self.direction.as_deref()) else {
-            return Ok(None);
-        };
-        Ok(Some(match direction {
-            "client->server" | "c2s" | "out" | "sent" | "send" => CLIENT,
-            "server->client" | "s2c" | "in" | "received" | "recv" => SERVER,
-            _ => return Err(Reason::UnknownDirection),
-        }))
-    }
-}
-
-/// A time: a number of seconds, or a string.
-fn time_of(raw: &RawValue) -> Result<Instant, Reason> {
-    let text = raw.get();
-    times::parse(text.trim_matches('"'))
-}
-
-/// The task's id and what is said of it.
-fn task_in(raw: &RawValue) -> Result<(Option<Cow<'_, str>>, Answer), Reason> {
-    let mut body: TaskBody = parse(raw.get(), Reason::NotATask)?;
-    if let Some(inner) = body.task {
-        body = parse(inner.get(), Reason::NotATask)?;
-    }
-    let mut answer = Answer::bare(Outcome::Good);
-    if let Some(status) = &body.status
-        && body.task_id.is_some()
-    {
-        answer.status = Some(Status::named(status).ok_or(Reason::UnknownStatus)?);
-    }
-    answer.created = body.created_at.map(time_of).transpose()?;
-    answer.updated = body.last_updated_at.map(time_of).transpose()?;
-    answer.hint = match body.poll_interval_ms.or(body.poll_interval) {
-        None => RawHint::Absent,
-        Some(raw) => hint_of(raw.get()),
-    };
-    Ok((body.task_id, answer))
-}
-
-/// A hint as it stands in JSON.
-fn hint_of(json: &str) -> RawHint {
-    match json.parse::<f64>() {
-        Ok(ms) => RawHint::Number(ms),
-        Err(_) if json == "null" => RawHint::Null,
-        // A string, true, an array: no number in any case. The number that a string holds is kept, its text is not.
-        Err(_) => RawHint::Text(json.trim_matches('"').trim().parse().unwrap_or(f64::NAN)),
     }
 }

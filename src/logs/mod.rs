@@ -26,6 +26,7 @@ pub mod table;
 pub mod task;
 pub mod times;
 pub mod windows;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::fs::File;
