@@ -3,7 +3,7 @@
 //! Agent hosts poll durable tasks; servers may suggest how often. Which floor and which ceiling should a host put around
 //! the suggestion? This crate describes a fleet as a [`scenario`], compiles it into a [`model`], runs it in the
 //! [`engine`] under a [`policy`], and gives [`metrics`] with confidence intervals over the replications of an [`experiment`].
-//! Where a closed form exists, [`theory`] has it and the simulator meets it.
+//! Where a closed form exists, [`theory`] has it and the simulator meets it. [`logs`] makes a scenario of what was logged.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -41,6 +41,7 @@ pub mod disk;
 pub mod engine;
 pub mod experiment;
 pub mod export;
+pub mod logs;
 pub mod metrics;
 pub mod model;
 pub mod policy;

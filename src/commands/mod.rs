@@ -13,6 +13,7 @@ mod choose;
 mod compare;
 mod conclude;
 mod experiment;
+mod fit;
 mod gate;
 mod objective;
 mod optimise;
@@ -36,6 +37,7 @@ use pollpace::engine::RunError;
 use pollpace::experiment::optimise::OptimiseError;
 use pollpace::experiment::plan::Experiment;
 use pollpace::experiment::sweep::{PilotError, SweepError};
+use pollpace::logs::LogError;
 use pollpace::report::columns;
 use pollpace::scenario::{self, LoadError, Loaded, Rejected, Scenario};
 
@@ -85,6 +87,8 @@ enum Command {
     Gate(gate::GateArgs),
     /// The poll loops of real hosts that come with the program
     Policies(policies::PoliciesArgs),
+    /// Make a scenario of logs: what hosts, proxies or servers have written down
+    Fit(fit::FitArgs),
     /// Put parts of a sweep together
     Merge(sweep::MergeArgs),
     /// Draw the figures of a folder again from their data
@@ -165,6 +169,7 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Gate(args)) => gate::run(&args),
         Some(Command::Policies(args)) => policies::run(&args),
+        Some(Command::Fit(args)) => fit::run(&args),
         Some(Command::Merge(args)) => sweep::merge(&args),
         Some(Command::Plot(args)) => plot::run(&args),
         Some(Command::Schema { of }) => schema(of),
@@ -219,6 +224,10 @@ fn code_of(error: &anyhow::Error) -> u8 {
                 Some(OptimiseError::Axes(_) | OptimiseError::Load(_))
             )
             || cause.is::<PilotError>()
+            || matches!(
+                cause.downcast_ref(),
+                Some(error) if !matches!(error, LogError::Write(_))
+            )
             || matches!(
                 cause.downcast_ref(),
                 Some(
