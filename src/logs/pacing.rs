@@ -18,6 +18,11 @@ const MARGIN: f64 = 0.05;
 const CLEAR: f64 = 0.8;
 /// Waits that are no farther off than this, ms, are as expected.
 const LEAST_OFF_MS: f64 = 0.5;
+/// A narrow jitter needs so many waits, so large a share of them …
+const NARROW: usize = 20;
+const NARROW_SHARE: f64 = 0.03;
+/// … and so many ms, which no timer is late by.
+const NARROW_MS: f64 = 3.0;
 /// Waits that a backoff table has, at most.
 const STEPS: usize = 32;
 /// Waits that a claim (a floor, a rule, a step) needs.
@@ -155,7 +160,7 @@ fn from(waits: &[Waited]) -> Option<Pacing> {
             }
         })?;
     if pacing.explained >= CLEAR {
-        return Some(pacing);
+        return Some(pacing.narrowly_jittered(waits));
     }
     let explains_more = |jittered: &Pacing| jittered.explained > pacing.explained;
     Some(jittered(waits).filter(explains_more).unwrap_or(pacing))
@@ -239,6 +244,31 @@ impl Pacing {
     fn off_ms(&self, waits: &[Waited]) -> f64 {
         let off = |w: &Waited| (wait_of(w) - self.expected(w)).abs();
         median(waits.iter().map(off)).unwrap_or(0.0)
+    }
+
+    /// The same with the jitter that the tolerance has let pass, where it is more than the lateness of a timer: waits spread evenly around the expected one.
+    fn narrowly_jittered(mut self, waits: &[Waited]) -> Self {
+        if !self.steps_ms.is_empty() || self.fixed_rate {
+            return self;
+        }
+        let explained = waits.iter().filter(|w| self.explains(w));
+        let ratios = explained.map(|w| {
+            (wait_of(w) - self.overhead_ms) / (self.expected(w) - self.overhead_ms).max(1e-9)
+        });
+        let ratios = sorted(ratios);
+        let (Some(low), Some(high), Some(middle)) = (
+            quantile(&ratios, 0.05),
+            quantile(&ratios, 0.95),
+            median(waits.iter().map(|w| self.expected(w))),
+        ) else {
+            return self;
+        };
+        // Nine tenths of an even spread.
+        let share = (high - low) / 2.0 / 0.9;
+        if ratios.len() >= NARROW && share >= NARROW_SHARE && share * middle >= NARROW_MS {
+            self.jitter = Jitter::Proportional((share * 1000.0).round() / 1000.0);
+        }
+        self
     }
 
     fn judged(mut self, waits: &[Waited]) -> Self {
