@@ -20,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Parser, ValueEnum};
+use pollpace::export::{Language, export};
 use pollpace::model::compile_policy;
 use pollpace::policy::{Decision, FOREVER, Policy, RawHint, Saw, State};
 use pollpace::random::mix;
@@ -237,13 +238,14 @@ async fn host(arguments: &Arguments) -> anyhow::Result<()> {
     for (number, handle) in loops.into_iter().enumerate() {
         let followed = handle.await??;
         tell(number, &followed);
-        if let Ended::Aborted(_) = followed.ended {
+        // Whoever leaves a task keeps its id.
+        if !matches!(followed.ended, Ended::Seen(_)) {
             kept.push(followed.id);
         }
     }
     for id in kept {
         let status = reconcile(client.peer(), &policy, &id, arguments.then).await?;
-        println!("{id}: kept across the abort, now {status}");
+        println!("{id}: its id was kept, and it is {status} now");
     }
     client.cancel().await?;
     Ok(())
@@ -261,7 +263,10 @@ fn policy(name: Option<&str>) -> anyhow::Result<Policy> {
         },
         None => scenario::read("the envelope", ENVELOPE)?,
     };
-    Ok(compile_policy(name.unwrap_or("envelope"), &written))
+    let name = name.unwrap_or("envelope");
+    // What changes waits in another way than by answers is no matter of this loop.
+    export(name, &written, &[], Language::Json)?;
+    Ok(compile_policy(name, &written))
 }
 
 async fn create_and_follow(
@@ -300,7 +305,11 @@ async fn follow(
 ) -> anyhow::Result<Followed> {
     let (mut state, mut polls, mut slept) = (State::default(), 0, Vec::new());
     let mut asked = false;
+    let began = Instant::now();
     let ended = loop {
+        if polls >= policy.max_polls {
+            break Ended::GaveUp("after its last poll");
+        }
         let u = mix(seed.wrapping_add(u64::from(polls)));
         let wait = match policy.decide(&mut state, saw, u) {
             Decision::Wait(wait) if wait.wait >= FOREVER => break Ended::GaveUp("waits for ever"),
@@ -310,9 +319,14 @@ async fn follow(
             Decision::End(_) => break Ended::GaveUp("the policy ends it"),
         };
         let from = Instant::now();
+        let left = Duration::from_nanos(policy.give_up_after).saturating_sub(began.elapsed());
+        if wait > left {
+            tokio::time::sleep(left).await;
+            break Ended::GaveUp("at its deadline");
+        }
         tokio::select! {
             biased;
-            raised = raised(&mut abort), if !wait.is_zero() => {
+            raised = raised(&mut abort) => {
                 if let Some(at) = raised {
                     break Ended::Aborted(at.elapsed());
                 }

@@ -52,6 +52,7 @@ fn hint(r: u64) -> (Option<String>, RawHint) {
         11 => number(format!("{}.5", size % 12)),
         12 => text("\"soon\"", f64::NAN),
         13 => text("\" 1500 \"", 1500.0),
+        14 if size.is_multiple_of(2) => text("\"\\u00a07\"", f64::NAN),
         14 => text("\"12.5e2\"", 1250.0),
         15 => text("true", f64::NAN),
         16 => text("{\"ms\": 5}", f64::NAN),
@@ -109,7 +110,7 @@ fn play(policy: &Policy, seed: u64) -> (String, String) {
 /// Every preset that can be exported, and the envelopes above.
 fn policies() -> Vec<(String, Written)> {
     let presets = presets::all().iter();
-    let presets = presets.filter(|(name, p)| export(name, &p.policy, Language::Json).is_ok());
+    let presets = presets.filter(|(name, p)| export(name, &p.policy, &[], Language::Json).is_ok());
     let presets = presets.map(|(name, p)| (name.to_string(), p.policy.clone()));
     let envelopes = (0..).zip(ENVELOPES).map(|(number, body)| {
         let policy = pollpace::scenario::read::<Written>("envelope", body);
@@ -128,7 +129,7 @@ fn same(language: Language, ending: &str, run: impl Fn(&Path, &Path) -> Command)
     assert!(all.len() >= 20, "{}", all.len());
     for (seed, (name, policy)) in (1..).zip(&all) {
         let file = folder.path().join(format!("policy{seed}.{ending}"));
-        std::fs::write(&file, export(name, policy, language).unwrap()).unwrap();
+        std::fs::write(&file, export(name, policy, &[], language).unwrap()).unwrap();
         let (steps, decided) = play(&compile_policy(name, policy), seed);
         let input = folder.path().join("steps.jsonl");
         std::fs::write(&input, &steps).unwrap();
@@ -187,7 +188,7 @@ fn exported_typescript_decides_as_the_policy_does() {
 fn what_a_function_of_answers_cannot_say_is_refused_by_name() {
     let refused = |name: &str| {
         let preset = presets::find(name).unwrap();
-        export(name, &preset.policy, Language::Python)
+        export(name, &preset.policy, &[], Language::Python)
             .unwrap_err()
             .to_string()
     };
@@ -198,7 +199,8 @@ fn what_a_function_of_answers_cannot_say_is_refused_by_name() {
     assert!(refused("mcpjam-taskstab").contains("schedule"));
     let fastmcp = presets::find("fastmcp-4.x").unwrap();
     for language in [Language::Json, Language::TypeScript, Language::Python] {
-        let text = export("fastmcp-4.x", &fastmcp.policy, language).unwrap();
+        let text = export("fastmcp-4.x", &fastmcp.policy, &fastmcp.limits, language).unwrap();
         assert!(text.contains("\"default_ms\": 500.0"), "{text}");
+        assert!(text.contains("true and 2.0 are taken as 1 and 2"), "{text}");
     }
 }

@@ -232,7 +232,7 @@ fn an_abort_returns_at_once_and_the_task_is_found_again() {
         let late: f64 = late.split_whitespace().next().unwrap().parse().unwrap();
         assert!(late < 50.0, "{told}");
         assert!(
-            told.contains(&format!("kept across the abort, now {status}")),
+            told.contains(&format!("its id was kept, and it is {status} now")),
             "{told}"
         );
     }

@@ -160,7 +160,7 @@ fn questions_come_one_after_another_and_some_hosts_have_enough() {
         never,
         "default = \"500ms\"\nstuck_after = 5\ncancels = [\"question\"]",
     );
-    // Three polls before, five that show the question, and the sixth ends it.
+    // Two polls before, one that shows the question, and five that show it again.
     assert_eq!(value(&stuck, "polls_per_task_max"), 8.0);
     assert_eq!(value(&stuck, "requests_tasks_cancel"), 1.0);
     assert_eq!(value(&stuck, "orphans"), 0.0);
@@ -258,4 +258,118 @@ fn hints_in_turn_are_not_drawn() {
         value(&results, "requests_tasks_get"),
         2.0 * 18.0 + 8.0 * 3.0
     );
+}
+
+#[test]
+fn a_question_that_is_left_open_holds_nothing_up() {
+    // One task at a time: the second runs when the first has ended, though nobody answers it.
+    let tenant = "arrivals = { at_once = { tasks = 3 } }\nduration = \"4s\"\ninput = { after = \"1500ms\", answer = \"1s\" }";
+    let results = run(
+        "executes = 1",
+        tenant,
+        "default = \"1s\"\non_question = \"ends\"",
+    );
+    assert_eq!(value(&results, "tasks_asked"), 3.0);
+    assert_eq!(value(&results, "tasks_completed"), 0.0);
+}
+
+#[test]
+fn a_request_for_the_result_brings_every_question_and_the_result() {
+    let tenant = "arrivals = { at_once = {} }\nduration = \"8s\"\ninput = { questions = 3, after = \"1500ms\", answer = \"500ms\" }";
+    let policy = "default = \"1s\"\non_question = \"awaits_result\"\nat_end = \"tasks/result\"";
+    let results = run("delay = \"50ms\"", tenant, policy);
+    assert_eq!(value(&results, "requests_tasks_update"), 3.0);
+    assert_eq!(value(&results, "tasks_completed"), 1.0);
+    assert_eq!(
+        value(&results, "requests_tasks_result"),
+        0.0,
+        "it has it already"
+    );
+    // Updates that are refused are sent again.
+    let limited = "delay = \"50ms\"\nlimits = [{ per = \"server\", quota = { requests = 2, length = \"4s\" } }]";
+    let results = run(limited, tenant, policy);
+    assert_eq!(value(&results, "tasks_completed"), 1.0);
+    assert!(value(&results, "requests_tasks_update") > 3.0);
+}
+
+#[test]
+fn a_deadline_ends_a_held_request() {
+    let tenant = "arrivals = { at_once = {} }\nduration = \"1h\"";
+    let results = run(
+        "",
+        tenant,
+        "default = \"1s\"\nlong_poll = \"30s\"\ngive_up_after = \"10s\"",
+    );
+    assert_eq!(value(&results, "tasks_gave_up"), 1.0);
+    // Ten of the twenty seconds.
+    assert_eq!(value(&results, "active_tasks_mean"), 0.5);
+}
+
+#[test]
+fn riders_time_out_retry_and_start_again_with_their_carrier() {
+    let tasks = "arrivals = { at_once = { tasks = 20 } }\nduration = \"10s\"";
+    let policy =
+        |more: &str| format!("default = \"1s\"\nschedule = \"earliest_due\"\nbatch = 20\n{more}");
+    // Given up before it arrives: nobody hangs.
+    let results = run(
+        "delay = \"300ms\"",
+        tasks,
+        &policy("timeout = \"200ms\"\ngive_up_after = \"15s\""),
+    );
+    assert_eq!(value(&results, "tasks_gave_up"), 20.0);
+    assert_eq!(
+        value(&results, "polls_per_task_min"),
+        value(&results, "polls_per_task_max")
+    );
+    assert!(value(&results, "polls_per_task_min") > 10.0);
+    // A request that fails is sent again once, for all.
+    let down =
+        "delay = \"50ms\"\noutage = { windows = [{ from = \"1500ms\", length = \"700ms\" }] }";
+    let retries = "retries = { attempts = 2, wait = \"300ms\" }";
+    let results = run(down, tasks, &policy(retries));
+    assert_eq!(value(&results, "tasks_get_retries"), 1.0);
+    assert_eq!(value(&results, "tasks_completed"), 20.0);
+    // A host that starts again in mid flight sends one request more, not twenty.
+    let restarted = format!("{tasks}\nreconnect = {{ at = [\"1050ms\"] }}");
+    let usual = value(
+        &run("delay = \"100ms\"", tasks, &policy("")),
+        "requests_tasks_get",
+    );
+    let after = value(
+        &run("delay = \"100ms\"", &restarted, &policy("")),
+        "requests_tasks_get",
+    );
+    assert!(after <= usual + 21.0, "{after}, usually {usual}");
+    // A shutdown sends nothing more.
+    let shut = format!(
+        "{tasks}\nabort = {{ shutdown_at = \"1050ms\", then = \"cancel\", cancel_bound = \"1s\" }}"
+    );
+    let results = run("delay = \"100ms\"", &shut, &policy(""));
+    assert_eq!(value(&results, "requests_tasks_get"), 1.0);
+}
+
+#[test]
+fn doubles_keep_to_the_connection_of_their_host() {
+    let tenant = "arrivals = { at_once = { tasks = 4 } }\nduration = \"18s\"\nreconnect = { at = [\"1s\", \"2s\"], duplicates = true }";
+    let results = run(
+        "delay = \"50ms\"",
+        tenant,
+        "default = \"100ms\"\nin_flight = 1",
+    );
+    // One round trip of 100 ms after the other.
+    assert!(value(&results, "tasks_get_rate_mean_per_s") <= 10.1);
+}
+
+#[test]
+fn the_timer_of_a_loop_that_has_gone_polls_nobody() {
+    let tenant = "arrivals = { at_once = { tasks = 2 } }\nduration = \"19500ms\"\nabort = { probability = 0.5, after = \"5s\" }";
+    let server = "hint = \"h\"\n[hint.h]\ndrawn = \"in_turn\"\nmix = [{ weight = 1, value = 10000 }, { weight = 1, value = 15000 }]";
+    let results = run(server, tenant, "schedule = \"least_interval\"");
+    // Whichever was aborted: the other is polled at its own times, unless both live.
+    let (aborts, sent) = (
+        value(&results, "aborts"),
+        value(&results, "requests_tasks_get"),
+    );
+    assert_eq!(aborts, 1.0, "the seed aborts one of two");
+    assert_eq!(sent, 1.0, "at 10 s or at 15 s");
 }

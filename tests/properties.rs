@@ -632,7 +632,8 @@ fn carrier() -> impl Strategy<Value = String> {
         .prop_map(|c| {
             let d = c.9;
             // Requests of a batch are answered at once.
-            let schedule = match c.2.is_empty() && c.4.is_empty() {
+            let answered = !c.8.contains("awaits_result");
+            let schedule = match answered && c.2.is_empty() && c.4.is_empty() {
                 true => d.0,
                 false => d.0.replace("batch = 2", "").replace("batch = 5", ""),
             };

@@ -23,7 +23,7 @@ pub struct PoliciesArgs {
 
 #[derive(Subcommand)]
 enum PoliciesCommand {
-    /// List them: bounds, what bad hints become, first poll, backoff, abort, and what the gate says
+    /// List them (also without a subcommand): bounds, what bad hints become, first poll, backoff, abort, and what the gate says
     List(ListArgs),
     /// Show one in words and as TOML
     Show {
@@ -143,7 +143,10 @@ fn export_one(name: &str, to: To, scenario: Option<&Path>) -> anyhow::Result<u8>
         To::Python => Language::Python,
     };
     let text = match scenario {
-        None => export(name, &preset(name)?.1.policy, language),
+        None => {
+            let (name, preset) = preset(name)?;
+            export(name, &preset.policy, &preset.limits, language)
+        }
         Some(file) => {
             let scenario = scenario::load(file, &[])?.scenario;
             let policy = scenario.policy.get(name).ok_or_else(|| {
@@ -154,7 +157,7 @@ fn export_one(name: &str, to: To, scenario: Option<&Path>) -> anyhow::Result<u8>
                     file.display()
                 ))
             })?;
-            export(name, policy, language)
+            export(name, policy, &[], language)
         }
     };
     print(
@@ -174,8 +177,16 @@ fn compare_all(args: &CompareArgs) -> anyhow::Result<u8> {
         loops.map(|(name, p)| (*name, p)).collect()
     } else {
         let named = args.policies.iter().map(|name| preset(name));
-        named.collect::<Result<_, _>>()?
+        let mut named: Vec<_> = named.collect::<Result<_, _>>()?;
+        let mut seen = std::collections::BTreeSet::new();
+        named.retain(|(name, _)| seen.insert(*name));
+        named
     };
+    if let Some(folder) = &args.out {
+        // Before all the work.
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
     let stop = stop_on_interrupt()?;
     let bar = progress(
         replications(&scenario, chosen.len()),

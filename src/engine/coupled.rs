@@ -91,6 +91,8 @@ pub struct Loop {
     pub question: u32,
     /// The poll in flight asks for the result: it is answered at the end.
     pub awaits_result: bool,
+    /// The answer seen last was that to a request for the result.
+    pub has_result: bool,
     /// Its host has seen the question.
     pub asked: bool,
     /// … and it was counted.
@@ -144,6 +146,7 @@ impl Default for Loop {
             left: 0,
             question: 0,
             awaits_result: false,
+            has_result: false,
             asked: false,
             asking_counted: false,
             answer_sent: false,
@@ -314,7 +317,7 @@ impl Simulation<'_> {
         let state = &mut self.loops[slot as usize];
         (state.phase, state.flight) = (Phase::InFlight, task.polls as u16);
         state.instant = false;
-        self.take_riders_along(slot);
+        self.take_riders_along(slot, arrival);
         let due = self.times_out_at(slot);
         if arrival > due {
             self.schedule_answer(slot, due, Answer::Failed(Failure::TimedOut, u64::MAX));
@@ -426,7 +429,11 @@ impl Simulation<'_> {
         }
         self.give_places_back(slot);
         self.loops[slot as usize].attempt = 0;
-        self.loops[slot as usize].awaits_result = false;
+        let state = &mut self.loops[slot as usize];
+        state.has_result = std::mem::take(&mut state.awaits_result);
+        let state = *state;
+        // Riders of a request that was to be sent again, and is not.
+        self.let_riders_off(slot);
         let aborted = task.abort < now;
         self.see(slot, now, state.answer, aborted);
     }
@@ -440,6 +447,8 @@ impl Simulation<'_> {
         };
         let attempt = self.loops[slot as usize].attempt + 1;
         let tries = !matches!(failure, Failure::UnknownTask | Failure::TooSoon);
+        // The carrier does, for all.
+        let tries = tries && !self.loops[slot as usize].rides;
         let looks = policy(self.model, task.class).manner != WaitManner::Ignored;
         if !tries || attempt >= retries.requests || looks && task.abort < self.now {
             return false;
@@ -535,7 +544,12 @@ impl Simulation<'_> {
         let (task, state) = (self.slab.tasks[slot as usize], self.loops[slot as usize]);
         let waits = matches!(
             state.phase,
-            Phase::Sleeping | Phase::Ready | Phase::Queued | Phase::Barred | Phase::Lost
+            Phase::Sleeping
+                | Phase::Ready
+                | Phase::Queued
+                | Phase::Barred
+                | Phase::Lost
+                | Phase::Held
         ) || state.phase == Phase::Riding && !state.rides;
         if !task.polled() || !waits {
             return self.slab.sweep(slot);
@@ -595,10 +609,12 @@ impl Simulation<'_> {
 
     /// Its host has started again, and with it the loop. The first poll comes after `spread`.
     pub(super) fn start_again(&mut self, slot: u32, spread: u64) {
+        // Those that ride on its poll start again, too.
+        self.set_riders_down(slot);
         self.drop_poll(slot, "dropped by its host");
         self.leave_queues(slot);
         let state = &mut self.loops[slot as usize];
-        (state.phase, state.attempt) = (Phase::Idle, 0);
+        (state.phase, state.attempt, state.awaits_result) = (Phase::Idle, 0, false);
         self.slab.tasks[slot as usize].state = State::default();
         self.tell(slot, self.now, 6, "reconnect", String::new);
         let next = self.now.saturating_add(spread);

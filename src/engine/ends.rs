@@ -18,7 +18,9 @@ impl Simulation<'_> {
             task.outcome = self.slab.tasks[self.first_of(slot) as usize].outcome;
         }
         let fetches = policy(model, task.class).fetches_result;
-        let fetches = fetches && task.outcome == Outcome::Completed;
+        // Who has asked for the result has it.
+        let has_it = task.coupled() && self.loops[slot as usize].has_result;
+        let fetches = fetches && task.outcome == Outcome::Completed && !has_it;
         if task.counted {
             // What a loop on the server sees has still to come to the host.
             let way = if model.carriers[model.tenants[task.class as usize].policy].on_server {

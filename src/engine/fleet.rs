@@ -84,8 +84,8 @@ impl Simulation<'_> {
         host.due = next;
         self.queue.push(Event {
             time: next,
-            // With the timers of the instant, hosts one after another.
-            order: order(Step::Sends, number, 0),
+            // With the timers of the instant; hosts of a member one after another.
+            order: order(Step::Sends, self.slab.tasks[slot as usize].member, number),
             kind: Kind::CommonTimer,
             tag: class,
             slot: number,
@@ -103,13 +103,16 @@ impl Simulation<'_> {
         }
         host.due = 0;
         let policy = self.model.tenants[class as usize].policy;
-        let all = self.model.carriers[policy].schedule == Schedule::LeastInterval;
+        let least = self.model.carriers[policy].schedule == Schedule::LeastInterval;
         let sleeps = |simulation: &Self, slot: u32| {
             let state = &simulation.loops[slot as usize];
             state.phase == Phase::Sleeping && state.attempt == 0 && state.timer < u64::MAX
         };
         let loops = self.hosts[number as usize].loops.clone();
         self.totals.events += loops.len() as u64;
+        // A timer that was set for a loop that has gone polls nobody.
+        let is_due = |slot: &u32| sleeps(self, *slot) && self.loops[*slot as usize].timer <= now;
+        let all = least && loops.iter().any(is_due);
         let due = |simulation: &Self, slot: u32| {
             let state = &simulation.loops[slot as usize];
             // A task whose id its host does not hold yet has no loop as yet.
@@ -312,6 +315,7 @@ impl Simulation<'_> {
             uncounted: polls,
             born: self.now,
             breaker: state.breaker,
+            connection: state.connection,
             host: state.host,
             doubles: slot,
             ..Loop::default()

@@ -148,6 +148,7 @@ impl Simulation<'_> {
             return self.fail_without_time(slot, now, "polls of one task");
         }
         if self.shares_request(slot) {
+            self.let_riders_off(slot);
             return;
         }
         let state = &self.loops[slot as usize];
@@ -192,7 +193,10 @@ impl Simulation<'_> {
                 self.try_again(number);
             }
             HeldBack::Skip => self.wait_again(slot),
-            HeldBack::Fail => self.decide::<false>(slot, self.now, Saw::Error, None, u64::MAX),
+            HeldBack::Fail => {
+                self.let_riders_off(slot);
+                self.decide::<false>(slot, self.now, Saw::Error, None, u64::MAX);
+            }
         }
     }
 

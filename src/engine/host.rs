@@ -9,7 +9,7 @@ use crate::metrics::tally::{Failure, Final, PairTally, WINDOW};
 use crate::model::distribution::pick;
 use crate::model::{HintSource, Mix, Model};
 use crate::policy::{
-    Decision, FOREVER, HintClass, LoopEnd, Policy, RawHint, Saw, Stage, WaitManner,
+    Decision, FOREVER, HintClass, LastWait, LoopEnd, Policy, RawHint, Saw, Stage, Wait, WaitManner,
 };
 use crate::random::{Key, Purpose, mix, unit};
 
@@ -345,7 +345,14 @@ impl Simulation<'_> {
                 self.tell(slot, at, 6, "asks for the result", String::new);
                 self.sleep(slot, at, at, at);
             }
-            Decision::Wait(wait) => {
+            Decision::Wait(mut wait) => {
+                if policy.last_wait != LastWait::Slept
+                    && policy.fixed_delay
+                    && !self.trims(slot, at, &mut wait)
+                {
+                    return self.give_up(slot, at, REFUSED);
+                }
+                let task = &self.slab.tasks[slot as usize];
                 // A first poll at once is no wait, nor is one that follows a question at once.
                 let at_once =
                     matches!(wait.cause, Stage::FirstPoll | Stage::Question) && wait.wait == 0;
@@ -365,6 +372,19 @@ impl Simulation<'_> {
                 self.wait::<PLAIN>(slot, at, policy, wait.wait, late);
             }
         }
+    }
+
+    /// Cuts a wait that does not fit the loop's deadline; `false` where the host does not begin it.
+    fn trims(&self, slot: u32, from: u64, wait: &mut Wait) -> bool {
+        let class = self.slab.tasks[slot as usize].class;
+        let policy = policy(self.model, class);
+        let late = policy.timer.overhead;
+        let next = from.saturating_add(wait.wait).saturating_add(late);
+        let fits = policy.next_poll(from, next, self.gives_up_at(slot));
+        if let Some(cut) = fits.filter(|cut| *cut < next) {
+            wait.wait = (cut - from).saturating_sub(late);
+        }
+        fits.is_some()
     }
 
     /// The host sleeps from `from` on, and polls unless the loop ends before.
@@ -446,7 +466,11 @@ impl Simulation<'_> {
                 pair.leaked += u64::from(requests);
             }
             // The first poll of a double follows no other of its loop.
-            let follows = PLAIN || !task.coupled() || task.sent >= self.loops[slot as usize].born;
+            let follows = PLAIN || !task.coupled() || {
+                let state = &self.loops[slot as usize];
+                // Who asks for the result polls no more.
+                task.sent >= state.born && !state.awaits_result
+            };
             if task.polls > 0 && follows {
                 pair.gap.record(gap);
             }

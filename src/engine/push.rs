@@ -34,7 +34,8 @@ impl Simulation<'_> {
         let Some(notifications) = &model.servers[task.server_class as usize].notifications else {
             return;
         };
-        let index = u64::from(what);
+        // Of each question there are three kinds.
+        let index = u64::from(what) + 3 * u64::from(self.loops[slot as usize].question);
         if unit(task.key.draw(Purpose::NoticeCoin, index)) >= notifications.share {
             return;
         }
@@ -80,6 +81,7 @@ impl Simulation<'_> {
             }
             Push::Replaces => {
                 self.loops[slot as usize].attempt = 0;
+                self.loops[slot as usize].awaits_result = false;
                 self.drop_poll(slot, "dropped by its host");
                 self.leave_queues(slot);
                 if task.end <= now {
@@ -89,6 +91,7 @@ impl Simulation<'_> {
             }
             Push::Restarts => {
                 self.loops[slot as usize].attempt = 0;
+                self.loops[slot as usize].awaits_result = false;
                 self.drop_poll(slot, "dropped by its host");
                 self.leave_queues(slot);
                 self.status_told(slot);
@@ -151,9 +154,14 @@ impl Simulation<'_> {
         let changed = state.knows_question != asks;
         state.knows_question = asks;
         let first = self.first_of(slot);
-        let new = asks && !std::mem::replace(&mut self.loops[first as usize].asked, true);
+        let new = asks && !self.loops[first as usize].asked;
         let class = self.slab.tasks[slot as usize].class;
+        if new {
+            self.count_question(first);
+        }
+        // Who ends at a question leaves it open: the task goes on without an answer.
         if new && policy(self.model, class).on_question != OnQuestion::Ends {
+            self.loops[first as usize].asked = true;
             self.answer_question(first);
         }
         changed || new
@@ -250,6 +258,20 @@ impl Simulation<'_> {
         (left > 0).then(|| duration(self.model, task) - left)
     }
 
+    /// A task that asks is counted once.
+    fn count_question(&mut self, slot: u32) {
+        let task = &self.slab.tasks[slot as usize];
+        let (pair, counted) = (task.pair as usize, task.counted);
+        if !std::mem::replace(&mut self.loops[slot as usize].asking_counted, true) {
+            self.pairs[pair].asked += u64::from(counted);
+        }
+    }
+
+    /// Draws of the `tasks/update` that answers the question of a task.
+    fn update_index(&self, slot: u32) -> u64 {
+        UPDATE + u64::from(self.loops[slot as usize].question)
+    }
+
     /// The host answers a question that it has seen.
     fn answer_question(&mut self, slot: u32) {
         let task = self.slab.tasks[slot as usize];
@@ -263,9 +285,6 @@ impl Simulation<'_> {
             .answer
             .draw(|| task.key.draw(Purpose::InputAnswer, question));
         state.answer_sent = false;
-        if !std::mem::replace(&mut state.asking_counted, true) {
-            self.pairs[task.pair as usize].asked += u64::from(task.counted);
-        }
         let sent = self.now.saturating_add(takes);
         if sent <= model.stop {
             self.push_task_event(slot, sent, Step::Sends, Kind::Update);
@@ -281,7 +300,12 @@ impl Simulation<'_> {
                 if self.model.observed(self.now) {
                     self.pairs[task.pair as usize].updates += 1;
                 }
-                let out = delay(self.model, &task, Purpose::DelayOut, UPDATE);
+                let out = delay(
+                    self.model,
+                    &task,
+                    Purpose::DelayOut,
+                    self.update_index(slot),
+                );
                 if out == 0 {
                     self.update_arrives(slot);
                 } else {
@@ -305,10 +329,10 @@ impl Simulation<'_> {
         let task = self.slab.tasks[slot as usize];
         if task.end < u64::MAX {
             // It was cancelled.
-        } else if let Ok(served) = self.serve_other(slot, UPDATE) {
+        } else if let Ok(served) = self.serve_other(slot, self.update_index(slot)) {
             self.loops[slot as usize].answered = true;
+            self.announce(slot, served.done, WORKS);
             if let Some(asks_at) = self.plan_next_question(slot, served.done) {
-                self.announce(slot, served.done, WORKS);
                 self.tell(slot, served.done, 0, "answered", || "working".into());
                 self.something_changes(slot, served.done);
                 return self.ask_again(slot, asks_at);
@@ -327,13 +351,16 @@ impl Simulation<'_> {
                 self.pairs[task.pair as usize].unseen += u64::from(unseen);
                 self.announce(slot, end, END);
             }
-            self.announce(slot, served.done, WORKS);
             self.tell(slot, served.done, 0, "answered", || "working".into());
             self.something_changes(slot, served.done);
         } else {
-            // Refused: the host tries again.
+            // Refused: the host tries again, when it sees the question the next time.
             self.loops[slot as usize].asked = false;
             self.loops[slot as usize].knows_question = false;
+            if self.loops[slot as usize].awaits_result {
+                let again = policy(self.model, task.class).again(&task.state).max(1);
+                self.something_changes(slot, self.now.saturating_add(again));
+            }
             if task.settled() {
                 self.forgo_question(slot);
             }
@@ -374,7 +401,8 @@ impl Simulation<'_> {
         let deleted = self.slab.tasks[slot as usize]
             .created
             .saturating_add(server.ttl);
-        let mut at = state.held_until.min(self.times_out_at(slot)).min(deleted);
+        let forever = |at: u64| if at >= FOREVER { u64::MAX } else { at };
+        let mut at = forever(state.held_until.min(deleted)).min(self.times_out_at(slot));
         for change in [end, question] {
             if change > now {
                 at = at.min(change);
@@ -427,6 +455,10 @@ impl Simulation<'_> {
         let (end, due) = (self.slab.tasks[first as usize].end, self.times_out_at(slot));
         let changed =
             end <= now || !state.awaits_result && self.asks(slot, now) != state.knows_question;
+        if state.awaits_result && self.asks(slot, now) {
+            // The question comes to the host on the request that it waits with.
+            self.notes_status(slot, true);
+        }
         let down = self.is_down(slot, now);
         let unknown = !self.knows(slot, now);
         if !changed && !down && !unknown && now < state.held_until && now < due {

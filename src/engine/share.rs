@@ -140,8 +140,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// A poll is sent, and those that wait to ride on it with it.
-    pub(super) fn take_riders_along(&mut self, carrier: u32) {
+    /// A poll is sent, to arrive at `arrival`, and those that wait to ride on it with it.
+    pub(super) fn take_riders_along(&mut self, carrier: u32, arrival: u64) {
         let Some(waiting) = self.waiting_riders.remove(&carrier) else {
             return;
         };
@@ -150,6 +150,12 @@ impl Simulation<'_> {
             if self.redeem(ticket) {
                 let again = self.ticket(ticket.slot);
                 self.board(ticket.slot);
+                if arrival > self.times_out_at(ticket.slot) {
+                    // As the carrier's, its poll is given up before it arrives.
+                    self.slab.release(ticket.slot);
+                    self.answer_on_its_way(ticket.slot, u64::MAX, Answer::Ended);
+                    continue;
+                }
                 self.riders
                     .entry((carrier, flight))
                     .or_default()
@@ -165,21 +171,56 @@ impl Simulation<'_> {
         let riding = self.riders.remove(&(carrier, flight)).unwrap_or_default();
         for ticket in waiting.into_iter().chain(riding) {
             if self.redeem(ticket) {
-                self.drop_poll(ticket.slot, "its request is given up");
-                self.loops[ticket.slot as usize].phase = Phase::Idle;
-                self.poll_is_due(ticket.slot);
+                let aborts = self.slab.tasks[ticket.slot as usize].abort <= self.now;
+                self.set_down(ticket.slot);
+                // One that is aborted at this very instant is not polled once more.
+                if !aborts {
+                    self.poll_is_due(ticket.slot);
+                }
             }
         }
+    }
+
+    /// The host of a carrier starts again, and with it all that ride on its poll.
+    pub(super) fn set_riders_down(&mut self, carrier: u32) {
+        let flight = self.loops[carrier as usize].flight;
+        let waiting = self.waiting_riders.remove(&carrier).unwrap_or_default();
+        let riding = self.riders.remove(&(carrier, flight)).unwrap_or_default();
+        for ticket in waiting.into_iter().chain(riding) {
+            if self.redeem(ticket) {
+                self.set_down(ticket.slot);
+            }
+        }
+    }
+
+    /// A loop rides no more, and sleeps without a timer.
+    fn set_down(&mut self, slot: u32) {
+        self.drop_poll(slot, "its request is given up");
+        let state = &mut self.loops[slot as usize];
+        (state.phase, state.timer, state.since) = (Phase::Sleeping, u64::MAX, self.now);
     }
 
     /// The answer to a poll will be seen at `seen`: those that ride on it see theirs then, too.
     pub(super) fn answer_riders(&mut self, carrier: u32, seen: u64, answer: Answer) {
         let read_at = self.loops[carrier as usize].read_at;
+        let again =
+            matches!(answer, Answer::Failed(failure, _) if self.may_send_again(carrier, failure));
         for ticket in self.take_riders(carrier) {
             if !self.redeem(ticket) {
                 continue;
             }
             let rider = ticket.slot;
+            if again && seen <= self.times_out_at(rider) {
+                // It rides on the retry.
+                let ticket = self.ticket(rider);
+                self.drop_poll(rider, "its request is sent again");
+                (
+                    self.loops[rider as usize].phase,
+                    self.loops[rider as usize].rides,
+                ) = (Phase::Riding, false);
+                self.waiting_riders.entry(carrier).or_default().push(ticket);
+                continue;
+            }
             let own = match answer {
                 // An answer of the server as a whole.
                 Answer::Failed(failure, after) if failure != Failure::UnknownTask => {
@@ -190,6 +231,16 @@ impl Simulation<'_> {
             };
             self.answer_on_its_way(rider, seen, own);
         }
+    }
+
+    /// Has the transport of a poll that failed a retry left?
+    fn may_send_again(&self, slot: u32, failure: Failure) -> bool {
+        let task = &self.slab.tasks[slot as usize];
+        let policy = self.model.tenants[task.class as usize].policy;
+        let attempt = self.loops[slot as usize].attempt + 1;
+        let tries = !matches!(failure, Failure::UnknownTask | Failure::TooSoon);
+        let left = self.model.carriers[policy].retries;
+        tries && task.polled() && left.is_some_and(|retries| attempt < retries.requests)
     }
 
     /// The request is lost: no answer will come to those that ride on it either.

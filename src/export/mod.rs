@@ -10,7 +10,7 @@ use crate::policy::hint::MAX_I64_NS_IN_MS;
 use crate::scenario::fields::Field;
 use crate::scenario::limits::OnRetryAfter;
 use crate::scenario::policy::{
-    Backoff, FirstPoll, Jitter, LastWait, OnError, Pace, Policy, Push, Runs, Schedule,
+    AtEnd, Backoff, FirstPoll, Jitter, LastWait, OnError, Pace, Policy, Push, Runs, Schedule,
 };
 use crate::scenario::units::Duration;
 
@@ -38,11 +38,16 @@ pub struct Refused {
 /// Above this a number of nanoseconds has no exact number of milliseconds in a double.
 const EXACT: u64 = 1 << 53;
 
-/// The policy called `name` in a language.
+/// The policy called `name` in a language; `limits` say what the loop that it stands for does and it does not.
 ///
 /// # Errors
 /// [`Refused`] with every part that it cannot say.
-pub fn export(name: &str, policy: &Policy, to: Language) -> Result<String, Refused> {
+pub fn export(
+    name: &str,
+    policy: &Policy,
+    limits: &[String],
+    to: Language,
+) -> Result<String, Refused> {
     let parts = unsaid(policy);
     if !parts.is_empty() {
         return Err(Refused {
@@ -54,7 +59,7 @@ pub fn export(name: &str, policy: &Policy, to: Language) -> Result<String, Refus
     let pretty = serde_json::to_string_pretty(&parameters).unwrap_or_default();
     let template = match to {
         Language::Json => {
-            let whole = json!({ "policy": name, "version": env!("CARGO_PKG_VERSION"), "parameters": parameters, "left_to_the_host": left(policy) });
+            let whole = json!({ "policy": name, "version": env!("CARGO_PKG_VERSION"), "parameters": parameters, "left_to_the_host": left(policy), "not_said": limits });
             return Ok(serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n");
         }
         Language::TypeScript => include_str!("policy.ts"),
@@ -65,6 +70,7 @@ pub fn export(name: &str, policy: &Policy, to: Language) -> Result<String, Refus
         version => env!("CARGO_PKG_VERSION"),
         parameters => pretty,
         left => left(policy).join("; "),
+        limits => limits.to_vec(),
         max_i64_ns_in_ms => format!("{MAX_I64_NS_IN_MS:?}"),
     };
     let mut environment = Environment::new();
@@ -196,7 +202,13 @@ fn left(policy: &Policy) -> Vec<String> {
     if let Some(timeout) = policy.timeout {
         left.push(format!("the timeout of a request ({})", timeout.0));
     }
-    left.push("an abort during a wait".into());
+    if policy.ends_with_cancel() {
+        left.push("tasks/cancel where the loop ends by itself or is aborted".into());
+    }
+    if policy.at_end == AtEnd::TasksResult {
+        left.push("tasks/result for a completed task".into());
+    }
+    left.push("an unknown task, and an abort during a wait".into());
     left
 }
 

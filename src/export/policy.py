@@ -8,8 +8,9 @@ It needs no package, no clock and no timer: ask `decide` after each answer, wait
     # sleep step.wait_ms, send tasks/get, then
     step = decide(state, "unchanged", answer.get("pollInterval", ABSENT), secrets.randbits(64))
 
-Left to the host's loop{% if left %}: {{ left }}{% else %}: nothing{% endif %}.
-"""
+Left to the host's loop: {{ left }}.
+{% for limit in limits %}Not said by it: {{ limit }}.
+{% endfor %}"""
 
 from __future__ import annotations
 
@@ -128,8 +129,10 @@ def _matches(rule: dict[str, Any], hint: Any, name: str) -> bool:
         or (json_type == "string" and name == "text")
         or (json_type == "null" and name == "null")
     )
+    needs_number = rule["then"] in ("use", "round", "truncate", "wrap_i64_ns")
     return (
         fits
+        and (ms is not None or not needs_number)
         and rule["class"] in (None, name)
         and (rule["min"] is None or (ms is not None and ms >= rule["min"]))
         and (rule["max"] is None or (ms is not None and ms <= rule["max"]))
@@ -191,7 +194,7 @@ def _classify(state: State, hint: Any) -> tuple[int, str]:
     if then == "parse":
         if name != "text" and hint is not None and hint is not ABSENT:
             return _ns(ms), "hint"
-        text = hint.strip() if isinstance(hint, str) else ""
+        text = hint.strip(" \t\n\r\f") if isinstance(hint, str) else ""
         value = float(text) if _DECIMAL.fullmatch(text) else math.nan
         return (_ns(value), "hint") if math.isfinite(value) else (DEFAULT, "bad_hint")
     if then == "wrap_i32_timer":
@@ -376,7 +379,7 @@ def _after_error(state: State, u: int) -> Decision:
     wait = _grown(backoff, value, errors if own else errors + 1)
     if backoff["sticks"]:
         now = min(value + _ns(P["slow_down_ms"]) * state.slow_downs, FOREVER)
-        wait = _grown(backoff, now, 0 if own else 1)
+        wait = _grown(backoff, now, errors if own else 1)
         state.slow_downs = 0
         state.kept, state.kept_from = wait, "error_backoff"
         state.creation, state.creation_from = wait, "error_backoff"

@@ -9,8 +9,9 @@
 //   // sleep next.waitMs, send tasks/get, then
 //   next = decide(state, { kind: "unchanged", hint: answer.pollInterval }, u());
 //
-// Left to the host's loop{% if left %}: {{ left }}{% else %}: nothing{% endif %}.
-
+// Left to the host's loop: {{ left }}.
+{% for limit in limits %}// Not said by it: {{ limit }}.
+{% endfor %}
 /** Spans are in milliseconds; null is none. */
 export const parameters = {{ parameters }} as const;
 
@@ -109,7 +110,9 @@ function matches(rule: Rule, hint: unknown, name: string): boolean {
     || (rule.json === "integer" && number !== null && Math.trunc(number) === number)
     || (rule.json === "string" && name === "text")
     || (rule.json === "null" && hint === null);
+  const needsNumber = ["use", "round", "truncate", "wrap_i64_ns"].includes(rule.then);
   return json
+    && (!needsNumber || number !== null)
     && (rule.class === null || rule.class === name)
     && (rule.min === null || (number !== null && number >= rule.min))
     && (rule.max === null || (number !== null && number <= rule.max));
@@ -157,7 +160,7 @@ function classify(state: State, hint: unknown): Reading {
     case "truncate": return changed(ms, Math.trunc(ms));
     case "parse": {
       if (typeof hint === "number") return { value: ns(hint), from: "hint" };
-      const text = typeof hint === "string" ? hint.trim() : "";
+      const text = typeof hint === "string" ? hint.replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, "") : "";
       const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : NaN;
       return Number.isFinite(number) ? { value: ns(number), from: "hint" } : { value: DEFAULT, from: "bad_hint" };
     }
@@ -344,7 +347,7 @@ function afterError(state: State, u: bigint): Decision {
   let wait = grown(backoff, value, own ? errors : errors + 1);
   if (backoff.sticks) {
     const now = least(value + ns(P.slow_down_ms) * BigInt(state.slowDowns), FOREVER);
-    wait = grown(backoff, now, own ? 0 : 1);
+    wait = grown(backoff, now, own ? errors : 1);
     state.slowDowns = 0;
     [state.kept, state.keptFrom] = [wait, "error_backoff"];
     [state.creation, state.creationFrom] = [wait, "error_backoff"];

@@ -268,8 +268,14 @@ fn compile_wire(wire: &written::Wire) -> Part {
         written::Wire::Absent => RawHint::Absent,
         written::Wire::Null => RawHint::Null,
         written::Wire::Value(ms) => RawHint::Number(*ms),
-        written::Wire::Text(text) => RawHint::Text(text.trim().parse().unwrap_or(f64::NAN)),
+        written::Wire::Text(text) => RawHint::Text(read_number(text)),
     })
+}
+
+/// The number that a lenient parser reads in a text, NaN where there is none.
+fn read_number(text: &str) -> f64 {
+    let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
+    text.parse().unwrap_or(f64::NAN)
 }
 
 fn compile_arrivals(arrivals: &written::Arrivals) -> Arrivals {

@@ -168,9 +168,28 @@ pub struct Rule {
     pub outcome: Outcome,
 }
 
+impl Outcome {
+    /// Is it made of a number? Then it says nothing of hints that are none.
+    pub fn needs_number(self) -> bool {
+        use Outcome as O;
+        // A 32-bit timer takes anything: what is no number is 1 ms to it.
+        matches!(self, O::Use | O::Round | O::Truncate | O::WrapI64Ns)
+    }
+}
+
+impl HintClass {
+    /// Are hints of this class numbers?
+    pub fn is_number(self) -> bool {
+        !matches!(self, HintClass::Absent | HintClass::Null | HintClass::Text)
+    }
+}
+
 impl Rule {
     /// Does the rule speak of this hint?
     pub fn matches(&self, hint: RawHint) -> bool {
+        if self.outcome.needs_number() && hint.number().is_none() {
+            return false;
+        }
         let json = match (self.json, hint) {
             (None, _) => true,
             (Some(JsonType::Number), RawHint::Number(_)) => true,
@@ -220,7 +239,11 @@ impl Rules {
             };
         }
         for class in HintClass::ALL {
-            if let Some(rule) = rules.iter().find(|r| r.class.is_none_or(|c| c == class)) {
+            let speaks = |r: &&Rule| {
+                r.class.is_none_or(|c| c == class)
+                    && (class.is_number() || !r.outcome.needs_number())
+            };
+            if let Some(rule) = rules.iter().find(speaks) {
                 by_class[class as usize] = rule.outcome;
             }
         }

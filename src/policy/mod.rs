@@ -84,7 +84,7 @@ pub struct Policy {
     pub on_question: OnQuestion,
     /// Questions of a task after which the next one ends the loop; 255 for no limit.
     pub max_questions: u8,
-    /// Answers in a row that show one question, after which the loop ends; 255 for no limit.
+    /// Answers in a row that show a question that is not new, of which the last ends the loop; 255 for no limit.
     pub stuck_after: u8,
     /// Ends of the loop at which `tasks/cancel` is sent.
     pub cancels: Cancels,
@@ -99,7 +99,7 @@ pub enum LastWait {
     Refused,
     /// It is cut to the deadline, where a last poll is sent.
     Trimmed,
-    /// A wait that would leave this or less is cut so that this is left; with less than this left the host gives up at once.
+    /// A wait that would leave this or less is cut so that this is left; with no more than this left the host gives up at once.
     TrimmedLess(Nanos),
 }
 
@@ -569,7 +569,7 @@ impl Policy {
                 let k = if own { errors + 1 } else { errors };
                 let mut wait = waits.wait(base, k);
                 if *sticks {
-                    wait = self.change_interval(state, waits, base);
+                    wait = self.change_interval(state, waits, base, errors);
                 }
                 if self.role == Role::Floor && stage != Stage::Default {
                     wait = wait.max(base);
@@ -581,11 +581,17 @@ impl Policy {
     }
 
     /// An error has changed the interval for good, `slow_down`s so far included.
-    fn change_interval(&self, state: &mut State, waits: &Backoff, base: Nanos) -> Nanos {
+    fn change_interval(
+        &self,
+        state: &mut State,
+        waits: &Backoff,
+        base: Nanos,
+        errors: u32,
+    ) -> Nanos {
         let slower = self.slow_down.saturating_mul(u64::from(state.slow_downs));
         let now = base.saturating_add(slower).min(FOREVER);
         let changed = if waits.own_start().is_some() {
-            waits.wait(now, 0)
+            waits.wait(now, errors)
         } else {
             waits.wait(now, 1)
         };

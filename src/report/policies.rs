@@ -16,9 +16,10 @@ use crate::experiment::policies::Tried;
 use crate::model::compile_policy;
 use crate::policy::{self, RawHint};
 use crate::scenario::fields::Field;
+use crate::scenario::limits::OnRetryAfter;
 use crate::scenario::policy::{
-    Backoff, BackoffOf, Jitter, LastWait, OnQuestion, Pace, Policy, Push, ReadAt, Role, Runs,
-    Schedule, WaitManner, WhenAbsent,
+    AtEnd, Backoff, BackoffOf, Jitter, LastWait, OnQuestion, OnTimeout, OnUnknown, Pace, Policy,
+    Push, ReadAt, Role, Runs, Schedule, WaitManner, WhenAbsent,
 };
 use crate::scenario::presets::{Evidence, LoopKind, Preset};
 use crate::scenario::written::{CancelNotices, Then};
@@ -219,10 +220,7 @@ pub fn policy_words(name: &str, policy: &Policy) -> Vec<String> {
     lines.extend(growth(policy));
     lines.push(format!(
         "The first poll is sent {}{}.",
-        match first_poll(policy).as_str() {
-            "at once" => "at once".to_string(),
-            other => other.to_string(),
-        },
+        first_poll(policy),
         match policy.pace {
             Pace::FixedDelay => "; waits count from the answer",
             Pace::FixedRate => "; polls tick at a fixed rate",
@@ -252,10 +250,9 @@ fn interval(policy: &Policy) -> String {
         Role::Value => format!("It waits for {hint}; without one, {absent}{default}."),
         Role::Floor => format!(
             "It waits {default}, and no less than {hint}{}.",
-            if absent.is_empty() {
-                ""
-            } else {
-                " (the last one stays)"
+            match policy.absent {
+                WhenAbsent::KeepLast => " (the last one stays)",
+                _ => "",
             }
         ),
         Role::RampCeiling => {
@@ -389,9 +386,39 @@ fn others(policy: &Policy) -> Vec<String> {
             Some("One timer, at the earliest due, serves all tasks of a host.")
         }
     };
+    let questions = [
+        policy
+            .max_questions
+            .map(|n| format!("More than {} questions end it.", n.0)),
+        policy
+            .stuck_after
+            .map(|n| format!("{} answers in a row without a new question end it.", n.0)),
+    ];
     let server = (policy.runs == Runs::OnServer)
         .then_some("It runs on the server: each poll is a read of the store.");
+    let after = (policy.retry_after != OnRetryAfter::Ignored)
+        .then(|| format!("It obeys Retry-After: {}.", word(&policy.retry_after)));
+    let slower = (policy.read == ReadAt::Creation).then(|| {
+        format!(
+            "Each slow_down makes every later wait {} longer.",
+            policy.slow_down
+        )
+    });
     let lines = [
+        after,
+        slower,
+        policy
+            .lease
+            .then(|| "Loops of one task share a request in flight.".into()),
+        (policy.batch.0 > 1)
+            .then(|| format!("{} tasks of a server share a request.", policy.batch.0)),
+        (policy.at_end != AtEnd::Nothing)
+            .then(|| "It asks for the result of a completed task.".into()),
+        (policy.on_timeout == OnTimeout::PollsOn)
+            .then(|| "A timeout changes nothing: it polls on.".into()),
+        (policy.on_unknown_task == OnUnknown::Retry)
+            .then(|| "An unknown task is an error like any other.".into()),
+        (policy.timer.minimum.0 > 0).then(|| format!("Its timer: {}.", word(&policy.timer))),
         question.map(|what| format!("When the task asks for input, {what}.")),
         push.map(|what| format!("On a notification {what}.")),
         schedule.map(String::from),
@@ -410,7 +437,7 @@ fn others(policy: &Policy) -> Vec<String> {
             .map(|r| format!("Its transport retries: {}.", word(r))),
         server.map(String::from),
     ];
-    lines.into_iter().flatten().collect()
+    lines.into_iter().chain(questions).flatten().collect()
 }
 
 /// The metrics of the table over one scenario, with their headings.

@@ -24,7 +24,7 @@ pub use written::Scenario;
 
 use diagnostics::Severity;
 use fields::{Field, Reader};
-use tree::{Key, Loader, Node, Value};
+use tree::{Loader, Node, Value};
 
 /// A scenario that was read, with the warnings it gave.
 #[derive(Debug, Clone)]
@@ -111,12 +111,13 @@ fn finish(
 ) -> Result<Loaded, Rejected> {
     let mut scenario = None;
     if let Some(mut tree) = tree {
-        // Before the overrides, which may speak of presets, and after them, for they may name some.
-        bring_presets(&mut tree, &mut loader);
+        // An override may name a preset, and the next one speak of it.
+        presets::bring(&mut tree, &mut loader);
         for assignment in overrides {
+            presets::bring_for(assignment, &mut tree, &mut loader);
             loader.set(&mut tree, assignment);
+            presets::bring(&mut tree, &mut loader);
         }
-        bring_presets(&mut tree, &mut loader);
         let mut reader = Reader::default();
         inherit_policies(&mut tree, &mut reader);
         scenario = Scenario::read(&tree, &mut reader);
@@ -149,52 +150,6 @@ fn finish(
     }
 }
 
-/// Lays the presets that tenants follow or policies extend beside the policies of the file, where it has none of that name.
-fn bring_presets(tree: &mut Node, loader: &mut Loader) {
-    let text = |node: Option<&Node>| match node.map(|n| &n.value) {
-        Some(Value::Text(name)) => Some(name.clone()),
-        _ => None,
-    };
-    let mut named = Vec::new();
-    if let Some(Value::Array(tenants)) = tree.get("tenant").map(|n| &n.value) {
-        named.extend(tenants.iter().filter_map(|t| text(t.get("policy"))));
-    }
-    if let Some(Value::Table(policies)) = tree.get("policy").map(|n| &n.value) {
-        named.extend(policies.iter().filter_map(|(_, p)| text(p.get("extends"))));
-    }
-    for name in named {
-        let there = tree.get("policy").is_some_and(|p| p.get(&name).is_some());
-        let Some(file) = presets::text(&name).filter(|_| !there) else {
-            continue;
-        };
-        let read = loader.parse(&presets::file_name(&name), file, Path::new(""));
-        let Some(policy) = read.as_ref().and_then(|preset| preset.get("policy")) else {
-            continue;
-        };
-        let key = |name: &str| Key {
-            name: name.into(),
-            place: policy.place.clone(),
-            layer: 0,
-        };
-        let Value::Table(top) = &mut tree.value else {
-            return;
-        };
-        if !top.iter().any(|(k, _)| k.name == "policy") {
-            let none = Node {
-                value: Value::Table(Vec::new()),
-                place: policy.place.clone(),
-            };
-            top.push((key("policy"), none));
-        }
-        let policies = top.iter_mut().find(|(k, _)| k.name == "policy");
-        if let Some((_, policies)) = policies
-            && let Value::Table(entries) = &mut policies.value
-        {
-            entries.push((key(&name), policy.clone()));
-        }
-    }
-}
-
 /// Follows `extends` between the policies of one file: a policy is laid over the one it names. Then bases stand before
 /// those that extend them, so that a fault is told of the policy that has it.
 fn inherit_policies(tree: &mut Node, reader: &mut Reader) {
@@ -222,7 +177,7 @@ fn inherit_policies(tree: &mut Node, reader: &mut Reader) {
             let Some((_, below)) = entries.iter().find(|(k, _)| k.name == *name) else {
                 let mut names: Vec<&str> = entries.iter().map(|(k, _)| k.name.as_str()).collect();
                 names.extend(presets::near(name, &names));
-                let right = checks::suggestion(name, &names, "policies");
+                let right = presets::or_one(checks::suggestion(name, &names, "policies"));
                 let there_is = format!("there is no [policy.{name}]");
                 wrong(reader, there_is, "unknown policy", right);
                 break;

@@ -90,7 +90,7 @@ record! {
         on_question: OnQuestion = OnQuestion::PollsOn,
         /// A question beyond so many ends the loop. No limit where left out.
         max_questions: Option<Count>,
-        /// The loop ends after so many answers in a row that show one and the same question. No limit where left out.
+        /// The loop ends when so many answers in a row show a question that is not new. No limit where left out.
         stuck_after: Option<Count>,
         /// What an abort does, where the tenant does not say otherwise.
         on_abort: OnAbort = OnAbort::default(),
@@ -120,6 +120,13 @@ record! {
         grace: Option<Duration>,
         /// `notifications/cancelled` that the host sends.
         notifications: CancelNotices = CancelNotices::None,
+    }
+}
+
+impl Policy {
+    /// Does the host cancel its task at some end of the loop?
+    pub fn ends_with_cancel(&self) -> bool {
+        !self.cancels.is_empty() || self.on_abort.then == Then::Cancel
     }
 }
 
@@ -160,7 +167,7 @@ choice! {
             "trimmed" => Trimmed,
         }
         tables {
-            /// It is cut so that this much is left; with less than this left the host gives up at once.
+            /// It is cut so that this much is left; with no more than this left the host gives up at once.
             "trimmed_less" => TrimmedLess(Span),
         }
     }

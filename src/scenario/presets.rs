@@ -2,10 +2,12 @@
 //!
 //! Each is a file of `models/policies/`, which says what it is, for which versions it holds, where its code was read and how sure that is.
 
+use std::path::Path;
 use std::sync::LazyLock;
 
-use super::diagnostics::nearest;
+use super::diagnostics::{Diagnostic, Severity, nearest};
 use super::fields::{choice, record};
+use super::tree::{self, Key, Loader, Node, Value};
 use super::written::Policy;
 
 record! {
@@ -230,7 +232,122 @@ pub fn text(name: &str) -> Option<&'static str> {
 
 /// Where a preset's file stands among the sources.
 pub fn file_name(name: &str) -> String {
-    format!("models/policies/{name}.toml")
+    format!("models/policies/{name}.toml (built in)")
+}
+
+/// Lays the presets that tenants follow or policies extend beside the policies of the file, where it has none of that name. A policy that extends its own name
+/// extends the preset; one that only bears the name of a preset is told.
+pub(super) fn bring(tree: &mut Node, loader: &mut Loader) {
+    let said = |node: Option<&Node>| match node.map(|n| &n.value) {
+        Some(Value::Text(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let mut named = Vec::new();
+    if let Some(Value::Array(tenants)) = tree.get("tenant").map(|n| &n.value) {
+        named.extend(tenants.iter().filter_map(|t| said(t.get("policy"))));
+    }
+    if let Some(Value::Table(policies)) = tree.get("policy").map(|n| &n.value) {
+        named.extend(policies.iter().filter_map(|(_, p)| said(p.get("extends"))));
+    }
+    for name in named {
+        bring_one(&name, tree, loader);
+    }
+    let Some(policies) = policies(tree) else {
+        return;
+    };
+    for (key, own) in policies {
+        let Some(preset) = policy_of(&key.name, loader) else {
+            continue;
+        };
+        // The preset itself has been brought before.
+        if own.place.source == preset.place.source {
+            continue;
+        }
+        if said(own.get("extends")).as_ref() == Some(&key.name) {
+            if let Value::Table(keys) = &mut own.value {
+                keys.retain(|(k, _)| k.name != "extends");
+            }
+            *own = tree::merge(preset, own.clone());
+        } else if own.get("extends").is_none() && own.place.source == key.place.source {
+            loader.diagnostics.push(Diagnostic {
+                severity: Severity::Warning,
+                place: key.place.clone(),
+                message: format!("policy.{}: a preset has this name, too", key.name),
+                label: "stands in its place, whole".into(),
+                help: format!(
+                    "add extends = \"{}\" to change the preset, or choose another name",
+                    key.name
+                ),
+            });
+        }
+    }
+}
+
+/// Brings the preset that an override speaks of: `policy.NAME.…=…`.
+pub(super) fn bring_for(assignment: &str, tree: &mut Node, loader: &mut Loader) {
+    let path = assignment.split('=').next().unwrap_or_default();
+    let parts = tree::parts(path);
+    if parts.first().is_none_or(|first| first != "policy") {
+        return;
+    }
+    let names = (2..=parts.len()).rev().map(|end| parts[1..end].join("."));
+    if let Some(name) = names.into_iter().find(|name| text(name).is_some()) {
+        bring_one(&name, tree, loader);
+    }
+}
+
+/// Adds a preset's policy, if there is one of that name and the file has none.
+fn bring_one(name: &str, tree: &mut Node, loader: &mut Loader) {
+    if tree.get("policy").is_some_and(|p| p.get(name).is_some()) {
+        return;
+    }
+    let Some(policy) = policy_of(name, loader) else {
+        return;
+    };
+    let key = |name: &str| Key {
+        name: name.into(),
+        place: policy.place.clone(),
+        layer: 0,
+    };
+    let Value::Table(top) = &mut tree.value else {
+        return;
+    };
+    if !top.iter().any(|(k, _)| k.name == "policy") {
+        let none = Node {
+            value: Value::Table(Vec::new()),
+            place: policy.place.clone(),
+        };
+        top.push((key("policy"), none));
+    }
+    if let Some(policies) = policies(tree) {
+        policies.push((key(name), policy.clone()));
+    }
+}
+
+/// The policies of a file.
+fn policies(tree: &mut Node) -> Option<&mut Vec<(Key, Node)>> {
+    let Value::Table(top) = &mut tree.value else {
+        return None;
+    };
+    let (_, policies) = top.iter_mut().find(|(k, _)| k.name == "policy")?;
+    match &mut policies.value {
+        Value::Table(entries) => Some(entries),
+        _ => None,
+    }
+}
+
+/// The policy of a preset, as read from its file, which is read once.
+fn policy_of(name: &str, loader: &mut Loader) -> Option<Node> {
+    let file = text(name)?;
+    let source = file_name(name);
+    let known = loader.sources.iter().position(|s| s.name == source);
+    let read = loader.parse(&source, file, Path::new(""))?;
+    let mut policy = read.get("policy")?.clone();
+    if let Some(known) = known {
+        loader.sources.pop();
+        policy.stands_in(known);
+    }
+    Some(policy)
 }
 
 /// The preset that `name` may have meant, where it is nearer than any of `others`.
@@ -240,6 +357,11 @@ pub fn near(name: &str, others: &[&str]) -> Option<&'static str> {
     let near = nearest(name, names.iter().copied())?;
     let place = FILES.binary_search_by_key(&near, |(name, _)| name).ok()?;
     Some(FILES[place].0)
+}
+
+/// A help that names policies, with a word of presets.
+pub(super) fn or_one(help: String) -> String {
+    format!("{help}; or take a preset: `pollpace policies` lists them")
 }
 
 /// What to write where no preset is called `name`.

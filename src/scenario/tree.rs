@@ -69,6 +69,21 @@ impl Node {
         }
     }
 
+    /// Moves it and all in it to another source of the same text.
+    pub fn stands_in(&mut self, source: usize) {
+        self.place.source = source;
+        match &mut self.value {
+            Value::Array(items) => items.iter_mut().for_each(|item| item.stands_in(source)),
+            Value::Table(entries) => {
+                for (key, item) in entries {
+                    key.place.source = source;
+                    item.stands_in(source);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The kind of value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
@@ -233,6 +248,15 @@ impl Loader {
             );
             return;
         };
+        if path.matches('"').count() % 2 == 1 || path.matches('\'').count() % 2 == 1 {
+            self.error(
+                place(0..path.len()),
+                "a quote of the path is not closed",
+                "found an odd number of quotes before the `=`",
+                "write it as in --set 'policy.\"fastmcp-4.x\".floor=50ms'",
+            );
+            return;
+        }
         let start = path.len() + 1 + (text.len() - text.trim_start().len());
         let text = text.trim();
         let value = match DeValue::parse(text) {
@@ -258,7 +282,7 @@ impl Loader {
             let from = whole.start + (text.len() - text.trim_start().len());
             let part = text.trim();
             let place = place(from..from + part.len());
-            let part = part.trim_matches('"');
+            let part = part.trim_matches(['"', '\'']);
             let is_last = written.is_empty();
             node = match step(node, &above, part, &place, is_last) {
                 Ok(node) => node,
@@ -284,14 +308,15 @@ impl Loader {
     }
 }
 
-/// Where the parts of a dotted path stand in it. Dots between double quotes divide nothing.
+/// Where the parts of a dotted path stand in it. Dots between quotes divide nothing.
 fn spans(path: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
-    let (mut start, mut quoted) = (0, false);
+    let (mut start, mut quoted) = (0, None);
     for (at, letter) in path.char_indices() {
         match letter {
-            '"' => quoted = !quoted,
-            '.' if !quoted => {
+            '"' | '\'' if quoted.is_none() => quoted = Some(letter),
+            '"' | '\'' if quoted == Some(letter) => quoted = None,
+            '.' if quoted.is_none() => {
                 spans.push(start..at);
                 start = at + 1;
             }
@@ -304,7 +329,7 @@ fn spans(path: &str) -> Vec<Range<usize>> {
 
 /// The parts of a dotted path, without quotes.
 pub fn parts(path: &str) -> Vec<String> {
-    let part = |span: Range<usize>| path[span].trim().trim_matches('"').to_string();
+    let part = |span: Range<usize>| path[span].trim().trim_matches(['"', '\'']).to_string();
     spans(path).into_iter().map(part).collect()
 }
 

@@ -309,7 +309,11 @@ impl Check<'_> {
                     place,
                     format!("{name:?} is not a usable name"),
                     "stands in paths and columns",
-                    "use letters, digits, - and _",
+                    if kind == "policy" {
+                        "use letters, digits, -, _ and dots"
+                    } else {
+                        "use letters, digits, - and _"
+                    },
                 );
             }
         }

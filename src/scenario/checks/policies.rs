@@ -3,7 +3,8 @@
 use super::super::fields::Reader;
 use super::super::units::Duration;
 use super::super::written::{
-    Backoff, Conflict, Jitter, OnError, Outcome, Policy, Role, Schedule, Then,
+    Backoff, Conflict, HintClass, Jitter, JsonType, OnError, OnQuestion, Outcome, Policy, Role,
+    Schedule, Then,
 };
 use super::{Check, MAX_ERRORS, MAX_REQUESTS_PER_POLL, MAX_STEPS};
 
@@ -93,13 +94,13 @@ impl Check<'_> {
             ("max_questions", policy.max_questions),
             ("stuck_after", policy.stuck_after),
         ] {
-            if let Some(found) = limit.filter(|n| n.0 > MAX_ERRORS) {
+            if let Some(found) = limit.filter(|n| n.0 >= MAX_ERRORS) {
                 self.error(
                     reader,
                     &at(key),
                     "too many answers to count",
                     format!("found {}", found.0),
-                    format!("at most {MAX_ERRORS}; leave it out for no limit"),
+                    format!("at most {}; leave it out for no limit", MAX_ERRORS - 1),
                 );
             }
         }
@@ -123,12 +124,13 @@ impl Check<'_> {
                 "add schedule = \"earliest_due\", or leave it out",
             );
         }
-        if policy.batch.0 > 1 && (policy.long_poll.is_some() || policy.requests_per_poll.0 > 1) {
+        let holds = policy.long_poll.is_some() || policy.on_question == OnQuestion::AwaitsResult;
+        if policy.batch.0 > 1 && (holds || policy.requests_per_poll.0 > 1) {
             self.error(
                 reader,
                 &at("batch"),
                 "a request for several tasks is one, and is answered at once",
-                "found long_poll or requests_per_poll",
+                "found long_poll, on_question = \"awaits_result\" or requests_per_poll",
                 "leave one of them out",
             );
         }
@@ -191,6 +193,23 @@ impl Check<'_> {
                     "a rule without conditions matches everything",
                     "the rules after it never count",
                     "put it last",
+                );
+            }
+            let no_number = matches!(
+                rule.class,
+                Some(HintClass::Absent | HintClass::Null | HintClass::Text)
+            ) || matches!(rule.json, Some(JsonType::String | JsonType::Null));
+            let wants_number = matches!(
+                rule.then,
+                Outcome::Use | Outcome::Round | Outcome::Truncate | Outcome::WrapI64Ns
+            );
+            if no_number && (wants_number || rule.min.is_some() || rule.max.is_some()) {
+                self.error(
+                    reader,
+                    &at,
+                    "such a hint is no number",
+                    "matches nothing",
+                    "choose another outcome, such as default, absent or reject, and leave min and max out",
                 );
             }
             if let (Some(min), Some(max)) = (rule.min, rule.max)

@@ -66,7 +66,7 @@ impl Check<'_> {
                 &format!("{path}.policy"),
                 format!("there is no [policy.{}]", tenant.policy),
                 "unknown policy",
-                suggestion(&tenant.policy, &policies, "policies"),
+                presets::or_one(suggestion(&tenant.policy, &policies, "policies")),
             );
         }
         if let Some(abort) = &tenant.abort
