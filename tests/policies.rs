@@ -210,6 +210,33 @@ fn the_figure_of_the_readme_is_that_of_the_command() {
     let run = pollpace(&args);
     assert!(run.status.success(), "{}", stderr(&run));
     let drawn = std::fs::read_to_string(folder.path().join("poll-loops.svg")).unwrap();
+    // What the README says of it.
+    let rows = std::fs::read_to_string(folder.path().join("policies.csv")).unwrap();
+    let values = |metric: &str| -> Vec<(String, f64)> {
+        let rows = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let rows = rows.filter(|row| row[1] == "fleet" && row[2] == metric);
+        rows.map(|row| (row[0].into(), row[3].parse().unwrap_or(0.0)))
+            .collect()
+    };
+    let usual = values("tasks_get_rate_mean_per_s");
+    let own = usual
+        .iter()
+        .find(|(preset, _)| preset.is_empty())
+        .unwrap()
+        .1;
+    let above = |metric: &str, bound: f64| {
+        let values = values(metric);
+        values
+            .iter()
+            .filter(|(preset, v)| !preset.is_empty() && *v > bound)
+            .count()
+    };
+    assert_eq!(
+        above("worst_hint_tasks_get_rate_mean_per_s", 20.0 * own),
+        12
+    );
+    assert_eq!(above("worst_hint_abort_latency_p99_ms", 60_000.0), 5);
+    assert_eq!(usual.len(), 1 + 36);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/figures/poll-loops.svg");
     if std::env::var_os("POLLPACE_WRITE_DOCS").is_some() {
         std::fs::write(&path, &drawn).unwrap();

@@ -1682,7 +1682,7 @@ fn a_policy_that_is_not_there() {
     52 | policy = "hasty"
        |          ^^^^^^^ unknown policy
        |
-       = help: the policies are: envelope, patient
+       = help: the policies are: envelope, patient; or take a preset: `pollpace policies` lists them
     "#);
 }
 
@@ -1791,7 +1791,7 @@ fn a_policy_whose_name_cannot_stand_in_a_path() {
     65 | [policy."very patient"]
        |         ^^^^^^^^^^^^^^ stands in paths and columns
        |
-       = help: use letters, digits, - and _
+       = help: use letters, digits, -, _ and dots
     "#);
 }
 

@@ -1,5 +1,7 @@
 //! `pollpace fit`: logs in, a scenario out.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -71,9 +73,18 @@ pub fn run(args: &FitArgs) -> anyhow::Result<u8> {
     let log = logs::read(&args.logs, kind, ids, |read| bar.inc(read));
     bar.finish_and_clear();
     let log = log?;
+    let renamed = RefCell::new(BTreeMap::new());
     let name = |kind: &str, name: &str| match args.hash_names {
         true => ids.name(kind, name),
-        false => name.to_string(),
+        false => {
+            let usable = logs::usable_name(name);
+            if usable != name {
+                renamed
+                    .borrow_mut()
+                    .insert(name.to_string(), usable.clone());
+            }
+            usable
+        }
     };
     let fitted = fitted::fit(&log, name)?;
     let choice = Choice {
@@ -87,6 +98,11 @@ pub fn run(args: &FitArgs) -> anyhow::Result<u8> {
     print(table::text(&log, &fitted, &choice).as_bytes())?;
     if !warnings.is_empty() {
         tell!("{}\n", warnings.trim_end());
+    }
+    for (label, name) in renamed.into_inner() {
+        tell!(
+            "{label:?} is called {name} in the scenario, where names have letters, digits, - and _ only"
+        );
     }
     if args.salt.is_none() {
         tell!("ids are hashed with a random salt; --salt makes hashes that can be compared");

@@ -38,6 +38,8 @@ use event::Reason;
 use format::{Fault, Formats, Kind};
 use ids::Ids;
 
+use crate::scenario::Fnv;
+
 /// Longer lines are not read.
 const LINE_MAX: u64 = 16 << 20;
 
@@ -238,4 +240,32 @@ fn next_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<u64> {
         }
     }
     Ok(read)
+}
+/// A label of a log as a name of a scenario: letters, digits, `-` and `_`. One that has other characters is told from its likes by four digits of its hash.
+pub fn usable_name(label: &str) -> String {
+    let usable = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    if !label.is_empty() && label.chars().all(usable) {
+        return label.into();
+    }
+    let clean: String = label
+        .chars()
+        .map(|c| if usable(c) { c } else { '-' })
+        .collect();
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    hash.eat(label.as_bytes());
+    format!("{clean}-{:04x}", hash.0 & 0xffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::usable_name;
+
+    #[test]
+    fn labels_become_names_that_a_scenario_can_have() {
+        assert_eq!(usable_name("agents_1-a"), "agents_1-a");
+        let (dot, space) = (usable_name("acme.prod"), usable_name("acme prod"));
+        assert!(dot.starts_with("acme-prod-") && space.starts_with("acme-prod-"));
+        assert_ne!(dot, space);
+        assert!(usable_name("").starts_with('-'));
+    }
 }

@@ -361,6 +361,9 @@ pub fn near(name: &str, others: &[&str]) -> Option<&'static str> {
 
 /// A help that names policies, with a word of presets.
 pub(super) fn or_one(help: String) -> String {
+    if help.starts_with("did you mean") {
+        return help;
+    }
     format!("{help}; or take a preset: `pollpace policies` lists them")
 }
 
