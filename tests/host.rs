@@ -75,6 +75,19 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// The example, which is built beside the tests.
+fn host() -> Command {
+    let tests = std::env::current_exe().unwrap();
+    let built = tests.parent().and_then(Path::parent).unwrap();
+    let host = built.join("examples/host");
+    assert!(
+        host.is_file(),
+        "there is no {}: cargo build --example host",
+        host.display()
+    );
+    Command::new(host)
+}
+
 /// Fits a log, simulates what comes out, and holds both against the log's own rate and completion latency.
 #[track_caller]
 fn comes_back(log: &Path) {
@@ -191,18 +204,10 @@ fn recorded_gaps_are_those_of_the_simulation() {
 fn a_fresh_log_of_the_host_comes_back_from_its_fit() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("host.jsonl");
-    // Built beside the tests.
-    let tests = std::env::current_exe().unwrap();
-    let host = tests
-        .parent()
-        .and_then(Path::parent)
-        .unwrap()
-        .join("examples/host");
     let args = [
         "--tasks", "40", "--every", "150", "--mean", "1500", "--hint", "250", "--log",
     ];
-    let run = Command::new(&host).args(args).arg(&log).output();
-    let run = run.unwrap_or_else(|e| panic!("{}: {e}", host.display()));
+    let run = host().args(args).arg(&log).output().unwrap();
     assert!(
         run.status.success(),
         "{}",
@@ -214,18 +219,12 @@ fn a_fresh_log_of_the_host_comes_back_from_its_fit() {
 #[test]
 #[ignore = "measures: the host runs for some seconds"]
 fn an_abort_returns_at_once_and_the_task_is_found_again() {
-    let tests = std::env::current_exe().unwrap();
-    let host = tests
-        .parent()
-        .and_then(Path::parent)
-        .unwrap()
-        .join("examples/host");
     for (then, status) in [("detach", "completed"), ("cancel", "cancelled")] {
         let args = [
             "--tasks", "1", "--mean", "1500", "--hint", "5000", "--abort", "200", "--seed", "2",
             "--then", then,
         ];
-        let run = Command::new(&host).args(args).output().unwrap();
+        let run = host().args(args).output().unwrap();
         let told = String::from_utf8(run.stdout).unwrap();
         assert!(run.status.success(), "{told}");
         let late = told.split("control was back ").nth(1).unwrap();

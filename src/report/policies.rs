@@ -48,22 +48,16 @@ pub fn table(presets: &[(&'static str, &'static Preset)], verdicts: &[Vec<usize>
     ]);
     for ((name, preset), trips) in presets.iter().zip(verdicts) {
         let policy = &preset.policy;
-        let compiled = compile_policy(name, policy);
-        let bound = |d: Option<_>| d.map_or("–".into(), |d| format!("{d}"));
-        table.add_row([
-            format!("{name}{}", kind(preset)),
-            policy.default.to_string(),
-            bound(policy.floor),
-            bound(policy.ceiling),
-            effect(&compiled, ZERO),
-            effect(&compiled, NEGATIVE),
-            effect(&compiled, HUGE),
+        let more = [
             first_poll(policy),
             word(&policy.jitter),
             word(&policy.backoff),
             abort(policy),
             verdict(trips),
-        ]);
+        ];
+        let name_and_kind = [format!("{name}{}", kind(preset))];
+        let cells = name_and_kind.into_iter().chain(values(name, policy));
+        table.add_row(cells.chain(more));
     }
     let mut out = format!("{table}\n");
     let _ = writeln!(
@@ -84,24 +78,33 @@ pub fn markdown(presets: &[(&'static str, &'static Preset)], verdicts: &[Vec<usi
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for ((name, preset), trips) in presets.iter().zip(verdicts) {
-        let policy = &preset.policy;
-        let compiled = compile_policy(name, policy);
-        let bound = |d: Option<_>| d.map_or("–".into(), |d| format!("{d}"));
-        let hints = [ZERO, NEGATIVE, HUGE].map(|hint| effect(&compiled, hint));
         let _ = writeln!(
             out,
-            "| [{name}](../models/policies/{name}.toml){} | {} | {} | {} | {} | {} | {} | {} |",
+            "| [{name}](../models/policies/{name}.toml){} | {} | {} | {} | {} |",
             kind(preset),
-            policy.default,
-            bound(policy.floor),
-            bound(policy.ceiling),
-            hints.join(" | "),
-            abort(policy),
+            values(name, &preset.policy).join(" | "),
+            abort(&preset.policy),
             word(&preset.evidence),
             verdict(trips),
         );
     }
     out
+}
+
+/// Default, floor, ceiling, and what becomes of a hint of 0, a negative and a huge one.
+fn values(name: &str, policy: &Policy) -> [String; 6] {
+    let compiled = compile_policy(name, policy);
+    let bound = |d: Option<_>| d.map_or("–".into(), |d| format!("{d}"));
+    let [zero, negative, huge] = [ZERO, NEGATIVE, HUGE].map(|hint| effect(&compiled, hint));
+    let (floor, ceiling) = (bound(policy.floor), bound(policy.ceiling));
+    [
+        policy.default.to_string(),
+        floor,
+        ceiling,
+        zero,
+        negative,
+        huge,
+    ]
 }
 
 /// What kind of loop it is, where it is no host's.
