@@ -122,10 +122,9 @@ impl Simulation<'_> {
         let polled: Vec<u32> = loops.into_iter().filter(|slot| due(self, *slot)).collect();
         let batch = self.model.carriers[policy].batch;
         self.send_in_batches(polled, batch, due);
-        let left = self.hosts[number as usize].loops.clone().into_iter();
-        let next = left.filter(|slot| sleeps(self, *slot));
-        let next = next.min_by_key(|slot| self.loops[*slot as usize].timer);
-        if let Some(slot) = next {
+        let left = self.hosts[number as usize].loops.iter().copied();
+        let left = left.filter(|slot| sleeps(self, *slot));
+        if let Some(slot) = left.min_by_key(|slot| self.loops[*slot as usize].timer) {
             self.arm_common_timer(slot, self.loops[slot as usize].timer);
         }
     }
