@@ -199,13 +199,14 @@ fn recorded_gaps_are_those_of_the_simulation() {
     assert!(median(first.collect()) < 0.003);
 }
 
+/// The latency of a task is about uniform on an interval: its standard deviation is 58 % of its mean, that of the mean of 2,400 tasks 1.2 %.
 #[test]
-#[ignore = "measures: the host runs for ten seconds"]
+#[ignore = "measures: the host runs for fifteen seconds"]
 fn a_fresh_log_of_the_host_comes_back_from_its_fit() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("host.jsonl");
     let args = [
-        "--tasks", "40", "--every", "150", "--mean", "1500", "--hint", "250", "--log",
+        "--tasks", "2400", "--every", "5", "--mean", "1500", "--hint", "250", "--log",
     ];
     let run = host().args(args).arg(&log).output().unwrap();
     assert!(
