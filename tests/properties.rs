@@ -11,8 +11,8 @@ use pollpace::engine::{self, Outcome, RunError, Totals};
 use pollpace::experiment::{self, Results};
 use pollpace::metrics::summary::{self, Group, Tallies};
 use pollpace::metrics::tally::{Failure, Final};
-use pollpace::model::Model;
-use pollpace::policy::{Cancels, Decision, Policy, RawHint, Saw, Stage, State};
+use pollpace::model::{Model, Partition};
+use pollpace::policy::{Cancels, Decision, Policy, RawHint, Saw, Stage, State, Steady, SteadyWait};
 use pollpace::scenario::{self, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -717,14 +717,15 @@ fn any_guarded_scenario() -> impl Strategy<Value = String> {
 /// A scenario with a bit of everything that can go wrong.
 fn any_pressed_scenario() -> impl Strategy<Value = String> {
     (
+        // Boxed: so large a tree of strategies would not fit on the stack of a test.
         run_table(),
-        pressed_server("a", faults()),
-        pressed_server("b", faults()),
+        pressed_server("a", faults()).boxed(),
+        pressed_server("b", faults()).boxed(),
         hint(),
-        pressed_tenant("t"),
-        pressed_tenant("u"),
-        pressed_policy("t", carrier()),
-        pressed_policy("u", carrier()),
+        pressed_tenant("t").boxed(),
+        pressed_tenant("u").boxed(),
+        pressed_policy("t", carrier()).boxed(),
+        pressed_policy("u", carrier()).boxed(),
         budget(),
     )
         .prop_map(|(run, a, b, hint, t, u, p, q, budget)| {
@@ -1080,8 +1081,51 @@ fn same_when_coupled(text: &str, number: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A run by its smallest parts, on any number of threads, gives the bytes of a whole run. `instant` servers have no queue, so that each task is a part.
+fn same_when_parted(text: &str, instant: bool, threads: u32) -> Result<(), TestCaseError> {
+    let sets = ["a", "b"].map(|s| format!("server.{s}.tasks_get.service=\"0s\""));
+    let sets = if instant { &sets[..] } else { &[] };
+    let scenario = scenario::parse("random", text, sets).unwrap().scenario;
+    let mut model = Model::new(&scenario);
+    model.partition = Partition::Whole;
+    let whole = outcome(&model, None);
+    model.part_all();
+    model.threads = threads;
+    let parted = outcome(&model, None);
+    prop_assert_eq!(whole.is_some(), parted.is_some());
+    if let (Some(whole), Some(parted)) = (whole, parted) {
+        prop_assert_eq!(whole.totals, parted.totals);
+        prop_assert_eq!(whole.end, parted.end);
+        let (a, b) = (bytes(&model, &whole), bytes(&model, &parted));
+        let names = catalogue::names();
+        for (i, (a, b)) in a.2.iter().zip(&b.2).enumerate() {
+            prop_assert_eq!(a, b, "{}", names[i % names.len()]);
+        }
+        prop_assert_eq!((a.0, a.1), (b.0, b.1));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(config(150))]
+
+    /// The parts of a run change nothing, nor do the threads that share them.
+    #[test]
+    fn parting_changes_nothing(text in any_scenario(), instant: bool, threads in 1u32..4) {
+        same_when_parted(&text, instant, threads)?;
+    }
+
+    /// … at servers that refuse, go down and forget as well.
+    #[test]
+    fn parting_changes_nothing_at_guarded_servers(text in any_guarded_scenario(), instant: bool, threads in 1u32..4) {
+        same_when_parted(&text, instant, threads)?;
+    }
+
+    /// … and where loops are coupled.
+    #[test]
+    fn parting_changes_nothing_under_pressure(text in any_pressed_scenario(), instant: bool, threads in 1u32..4) {
+        same_when_parted(&text, instant, threads)?;
+    }
 
     /// Loops whose timers, answers and aborts are events do what loops do that settle them in advance, byte for byte.
     #[test]
@@ -1156,6 +1200,34 @@ proptest! {
                 Decision::Wait(wait) => prop_assert!(bounds.contains(&wait.wait), "{:?} after {:?}", wait, saw),
                 Decision::AwaitResult => {}
                 Decision::End(_) => break,
+            }
+        }
+    }
+
+    /// Decisions that are ready made are those that the policy makes.
+    #[test]
+    fn ready_made_decisions_are_the_policys(
+        body in policy_body(),
+        hint in raw_hint(),
+        draws in prop::collection::vec(prop_oneof![any::<u64>(), Just(0), Just(u64::MAX)], 1..80),
+    ) {
+        for body in [body.clone(), body_with_bounds(&body)] {
+            let policy = compiled(&body);
+            let Some(steady) = Steady::new(&policy, hint) else {
+                continue;
+            };
+            let mut state = State::default();
+            for saw in [Saw::Created(hint), Saw::Unchanged(hint)] {
+                policy.decide(&mut state, saw, draws[0]);
+            }
+            let mut ready_made = state;
+            for u in &draws {
+                let decision = policy.decide(&mut state, Saw::Unchanged(hint), *u);
+                let Decision::Wait(wait) = decision else {
+                    return Err(TestCaseError::fail(format!("{decision:?}")));
+                };
+                prop_assert_eq!(SteadyWait::from(wait), steady.decide(&mut ready_made, *u));
+                prop_assert_eq!(state, ready_made);
             }
         }
     }

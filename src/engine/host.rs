@@ -5,11 +5,11 @@ use super::queue::{Event, Kind, Step};
 use super::server::{Answer, delay, duration};
 use super::task::{Outcome, Path, Task};
 use super::{POLLS_AT_ONE_INSTANT, RunError, Simulation, seconds};
-use crate::metrics::tally::{Failure, Final, PairTally, WINDOW};
+use crate::metrics::tally::{Failure, Final, WINDOW};
 use crate::model::distribution::pick;
 use crate::model::{HintSource, Mix, Model};
 use crate::policy::{
-    Decision, FOREVER, HintClass, LastWait, LoopEnd, Policy, RawHint, Saw, Stage, Wait, WaitManner,
+    Decision, FOREVER, LastWait, LoopEnd, Policy, RawHint, Saw, Stage, Wait, WaitManner,
 };
 use crate::random::{Key, Purpose, mix, unit};
 
@@ -24,23 +24,19 @@ impl Simulation<'_> {
             // A host that was shut down asks for nothing more.
             return;
         }
-        let ordinal = self.members[member as usize].created;
-        self.members[member as usize].created += 1;
-        self.push_next_arrival(class, member, event.time);
-
-        let key = self.member_key(class, member).part(u64::from(ordinal));
-        let server_class = match tenant.server_classes[..] {
-            [only] => only,
-            ref several => {
-                several[pick(
-                    &tenant.server_shares,
-                    unit(key.draw(Purpose::ServerClass, 0)),
-                )]
+        let ordinal = if self.given_arrivals {
+            event.order as u32
+        } else {
+            let ordinal = self.members[member as usize].created;
+            self.members[member as usize].created += 1;
+            if let Some(next) = self.next_arrival(class, member, event.time) {
+                self.push_create(class, member, next);
             }
+            ordinal
         };
+        let key = self.member_key(class, member).part(u64::from(ordinal));
+        let (server_class, server) = server_of(model, class, key);
         let servers = &model.servers[server_class as usize];
-        let server =
-            servers.first + (unit(key.draw(Purpose::Server, 0)) * f64::from(servers.count)) as u32;
         let pair = class * model.servers.len() as u16 + server_class;
         if model.observed(event.time) {
             self.pairs[pair as usize].created += 1;
@@ -103,7 +99,7 @@ impl Simulation<'_> {
         }
         let hint = self.hint(slot, 0, created);
         if model.observed(created) {
-            count_hint(&mut self.pairs[pair as usize], hint);
+            self.pairs[pair as usize].count_hints(hint, 1);
         }
         self.decide::<false>(slot, created, Saw::Created(hint), Some(hint), u64::MAX);
     }
@@ -255,7 +251,7 @@ impl Simulation<'_> {
             match answer {
                 Answer::Working(hint) | Answer::Asks(hint) => {
                     pair.unchanged += if changed { 0 } else { requests };
-                    count_hint(pair, hint);
+                    pair.count_hints(hint, 1);
                 }
                 _ => {}
             }
@@ -527,6 +523,22 @@ impl Simulation<'_> {
     }
 }
 
+/// The server class and the server of the task whose draws have the root `key`.
+pub(super) fn server_of(model: &Model, class: u16, key: Key) -> (u16, u32) {
+    let tenant = &model.tenants[class as usize];
+    let server_class = match tenant.server_classes[..] {
+        [only] => only,
+        ref several => {
+            let u = unit(key.draw(Purpose::ServerClass, 0));
+            several[pick(&tenant.server_shares, u)]
+        }
+    };
+    let servers = &model.servers[server_class as usize];
+    let u = unit(key.draw(Purpose::Server, 0));
+    let server = servers.first + (u * f64::from(servers.count)) as u32;
+    (server_class, server)
+}
+
 /// The policy that the hosts of a tenant class follow.
 #[inline]
 pub(super) fn policy(model: &Model, class: u16) -> &Policy {
@@ -556,26 +568,11 @@ pub(super) const REFUSED: &str = "gave up: the next wait does not fit its deadli
 
 /// A poll's part of the fingerprint.
 #[inline]
-fn mark(task: &Task, seen: u64, outcome: u64) -> u64 {
+pub(super) fn mark(task: &Task, seen: u64, outcome: u64) -> u64 {
     let poll = u64::from(task.polls) << 2 | outcome;
     let what = task.key.0 ^ poll.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let when = task.sent.wrapping_mul(0xD134_2543_DE82_EF95) ^ seen.rotate_left(32);
     mix(what.wrapping_add(when))
-}
-
-#[inline]
-fn count_hint(pair: &mut PairTally, hint: RawHint) {
-    let class = hint.class();
-    pair.hints[class as usize] += 1;
-    if let RawHint::Number(ms) = hint {
-        // Minus zero becomes zero: which of the two is the least would depend on the order of merging.
-        let ms = ms + 0.0;
-        pair.hint_least = pair.hint_least.min(ms);
-        pair.hint_greatest = pair.hint_greatest.max(ms);
-        if class == HintClass::Sane {
-            pair.sane_hints.record((ms * 1000.0) as u64);
-        }
-    }
 }
 
 /// The next tick of a loop at a fixed rate, and the tick it counts from: the tick that fell due while a poll was in flight fires

@@ -23,11 +23,13 @@ mod guard;
 mod host;
 mod limiter;
 mod outage;
+mod partition;
 mod push;
 pub mod queue;
 mod server;
 mod share;
 mod station;
+mod steady;
 mod task;
 pub mod trace;
 
@@ -35,7 +37,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::metrics::tally::{Fold, PairTally, ServerTally, TenantTally};
-use crate::model::{Arrivals, Model};
+use crate::model::{Arrivals, HintSource, Model};
+use crate::policy::RawHint;
 use crate::random::{self, Key, Purpose};
 use breaker::Breaker;
 use coupled::Loop;
@@ -44,7 +47,9 @@ use gate::Gates;
 use guard::Guards;
 use limiter::Ticket;
 use queue::{Event, Kind, Queue, Step, order};
+pub use station::Served;
 use station::Station;
+use steady::Stride;
 use task::Slab;
 use trace::{Follow, Row, Tracer};
 
@@ -53,6 +58,9 @@ pub const POLLS_AT_ONE_INSTANT: u16 = 10_000;
 
 /// On and off phases in a row without an arrival after which the run is stopped.
 pub const PHASES_WITHOUT_ARRIVAL: u32 = 1_000_000;
+
+/// So many tasks alive fit into a processor's cache.
+const CACHED: usize = 4096;
 
 /// Why a run stopped before its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,6 +140,20 @@ pub struct Totals {
     pub events: u64,
 }
 
+impl Totals {
+    /// Adds those of another part of the run.
+    fn add(&mut self, other: &Totals) {
+        self.sent += other.sent;
+        self.seen += other.seen;
+        self.dropped += other.dropped;
+        self.timed_out += other.timed_out;
+        self.lost += other.lost;
+        self.in_flight += other.in_flight;
+        self.tasks += other.tasks;
+        self.events += other.events;
+    }
+}
+
 /// What one replication gave.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -172,9 +194,14 @@ pub fn run(
     follow: Option<Follow>,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunError> {
+    if follow.is_none()
+        && let Some(outcome) = partition::run(model, replication, stop)
+    {
+        return outcome;
+    }
     let mut simulation = Simulation::new(model, replication, follow);
     simulation.start();
-    simulation.run(stop)?;
+    simulation.run(model.stop.saturating_add(1), stop)?;
     Ok(simulation.finish(replication))
 }
 
@@ -207,6 +234,8 @@ struct Simulation<'m> {
     tenant_tallies: Vec<TenantTally>,
     /// Of coupled tasks, by slot.
     loops: Vec<Loop>,
+    /// Arrivals are handed to it as events, and cause no next one.
+    given_arrivals: bool,
     /// Where hosts have a state of their own.
     hosts: Vec<Host>,
     gates: Gates,
@@ -251,6 +280,7 @@ impl<'m> Simulation<'m> {
                 .collect(),
             tenant_tallies: vec![TenantTally::default(); model.tenants.len()],
             loops: Vec::new(),
+            given_arrivals: false,
             hosts: fleet::hosts(model),
             gates: Gates::new(model),
             riders: HashMap::new(),
@@ -271,14 +301,12 @@ impl<'m> Simulation<'m> {
         }
     }
 
-    fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
+    /// Handles the events before `until`.
+    fn run(&mut self, until: u64, stop: &AtomicBool) -> Result<(), RunError> {
         let mut until_look = 1u32;
-        while let Some(event) = self.queue.pop() {
-            if event.time > self.model.stop {
-                self.queue.push(event);
-                break;
-            }
-            if let Some(coming) = self.queue.ahead(16)
+        while let Some(event) = self.queue.pop_before(until) {
+            if self.slab.tasks.len() > CACHED
+                && let Some(coming) = self.queue.ahead(16)
                 && let Some(task) = self.slab.tasks.get(coming.slot as usize)
             {
                 prefetch(task);
@@ -289,30 +317,7 @@ impl<'m> Simulation<'m> {
             debug_assert!(event.time >= self.now, "time runs backwards: {event:?}");
             self.now = event.time;
             self.totals.events += 1;
-            match event.kind {
-                Kind::Create => self.create(event),
-                Kind::Queue => self.start_or_wait(event.slot),
-                Kind::TaskEnd => self.task_ends(event.slot),
-                Kind::Served => self.served(event.slot, event.tag),
-                Kind::Cancelled => self.cancelled(event.slot),
-                Kind::Poll => self.poll_arrives(event.slot, event.tag),
-                Kind::Result => self.result_arrives(event.slot),
-                Kind::Cancel => self.cancel_arrives(event.slot),
-                Kind::Update => self.update_comes(event.slot),
-                Kind::Release => self.release_comes(event.slot, event.tag),
-                Kind::Answer => self.answer_arrives(event.slot, event.tag),
-                Kind::Notice => self.notice_comes(event.slot),
-                Kind::Reconnect => self.reconnect(event),
-                Kind::Timer => self.timer_fires(event.slot),
-                Kind::CommonTimer => self.common_timer_fires(event.slot, event.tag),
-                Kind::Turn => self.turn_comes(event.slot),
-                Kind::WakeUp => self.wake_up(event.slot, event.tag),
-                Kind::Refill => self.refill(event.slot),
-                Kind::HalfOpen => self.half_opens(event.slot),
-                Kind::Abort => self.abort_comes(event.slot),
-                Kind::GiveUp => self.give_up_comes(event.slot),
-                Kind::Settle => self.settle_comes(event.slot),
-            }
+            self.handle(event);
             until_look -= 1;
             if until_look == 0 {
                 self.look(stop)?;
@@ -322,6 +327,39 @@ impl<'m> Simulation<'m> {
             }
         }
         self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// What happens at an event.
+    #[inline(always)]
+    fn handle(&mut self, event: Event) {
+        match event.kind {
+            Kind::Create => self.create(event),
+            Kind::Queue => self.start_or_wait(event.slot),
+            Kind::TaskEnd => self.task_ends(event.slot),
+            Kind::Served => self.served(event.slot, event.tag),
+            Kind::Cancelled => self.cancelled(event.slot),
+            Kind::Poll => match self.stride(event) {
+                Stride::On(next) => self.queue.push(next),
+                Stride::Served(done) => self.answer_now(event.slot, done),
+                Stride::Halt => self.poll_arrives(event.slot, event.tag),
+            },
+            Kind::Result => self.result_arrives(event.slot),
+            Kind::Cancel => self.cancel_arrives(event.slot),
+            Kind::Update => self.update_comes(event.slot),
+            Kind::Release => self.release_comes(event.slot, event.tag),
+            Kind::Answer => self.answer_arrives(event.slot, event.tag),
+            Kind::Notice => self.notice_comes(event.slot),
+            Kind::Reconnect => self.reconnect(event),
+            Kind::Timer => self.timer_fires(event.slot),
+            Kind::CommonTimer => self.common_timer_fires(event.slot, event.tag),
+            Kind::Turn => self.turn_comes(event.slot),
+            Kind::WakeUp => self.wake_up(event.slot, event.tag),
+            Kind::Refill => self.refill(event.slot),
+            Kind::HalfOpen => self.half_opens(event.slot),
+            Kind::Abort => self.abort_comes(event.slot),
+            Kind::GiveUp => self.give_up_comes(event.slot),
+            Kind::Settle => self.settle_comes(event.slot),
+        }
     }
 
     /// Looks, now and then, for a reason to stop.
@@ -360,8 +398,15 @@ impl<'m> Simulation<'m> {
         })
     }
 
-    /// Tallies what was still going on, and gives the results away.
+    /// … of a run that has come to its end.
     fn finish(mut self, replication: u32) -> Outcome {
+        self.leave_tasks();
+        self.close_breakers();
+        self.conclude(replication)
+    }
+
+    /// Tallies what was still going on.
+    fn leave_tasks(&mut self) {
         while let Some(event) = self.queue.pop() {
             if !matches!(event.kind, Kind::Poll | Kind::Served | Kind::Answer) {
                 continue;
@@ -382,7 +427,10 @@ impl<'m> Simulation<'m> {
                 self.leave_running(slot as u32);
             }
         }
-        self.close_breakers();
+    }
+
+    /// Gives the results away.
+    fn conclude(mut self, replication: u32) -> Outcome {
         self.tally_tenants();
         let model = self.model;
         for (i, pair) in self.pairs.iter_mut().enumerate() {
@@ -391,6 +439,10 @@ impl<'m> Simulation<'m> {
             pair.fold(Fold {
                 warm_up: model.warm_up,
                 service: server.service.as_constant().unwrap_or(0),
+                hint: match server.hint {
+                    HintSource::Constant(hint) => hint,
+                    _ => RawHint::Absent,
+                },
                 on_server: model.carriers[tenant.policy].on_server,
                 cost: tenant.cost,
             });
@@ -433,42 +485,41 @@ impl<'m> Simulation<'m> {
 
     /// Pushes the first arrival of every member, and the first reconnect of every host.
     fn start(&mut self) {
-        let model = self.model;
         self.plan_reconnects();
-        for (class, tenant) in model.tenants.iter().enumerate() {
-            for member in tenant.first_member..tenant.first_member + tenant.count {
-                let key = self.member_key(class as u16, member);
-                let first = match &tenant.arrivals {
-                    Arrivals::AtOnce { at, .. } => Some(*at),
-                    Arrivals::Offset { after: phase, .. } | Arrivals::Periodic { phase, .. } => {
-                        Some(phase.draw(|| key.draw(Purpose::Phase, 0)))
-                    }
-                    Arrivals::Poisson { gap, .. } => {
-                        Some(exponential(*gap, key.draw(Purpose::Arrival, 0)))
-                    }
-                    Arrivals::OnOff { on, .. } => {
-                        self.members[member as usize].phase_end =
-                            on.draw(|| key.draw(Purpose::OnOff, 0));
-                        self.on_off_arrival(class as u16, member, 0)
-                    }
-                    Arrivals::Recorded(times) => times.first().copied(),
-                    Arrivals::ClosedLoop { tasks, .. } => {
-                        (1..*tasks).for_each(|_| self.push_create(class as u16, member, 0));
-                        Some(0)
-                    }
-                };
-                if let Some(time) = first {
-                    self.push_create(class as u16, member, time);
-                }
+        for (class, member) in members(self.model) {
+            if let Arrivals::ClosedLoop { tasks, .. } = &self.model.tenants[class as usize].arrivals
+            {
+                (1..*tasks).for_each(|_| self.push_create(class, member, 0));
+            }
+            if let Some(time) = self.first_arrival(class, member) {
+                self.push_create(class, member, time);
             }
         }
     }
 
-    /// Pushes the arrival that follows the one of `created` tasks at `time`.
-    fn push_next_arrival(&mut self, class: u16, member: u32, time: u64) {
+    /// The first arrival of a member.
+    fn first_arrival(&mut self, class: u16, member: u32) -> Option<u64> {
+        let key = self.member_key(class, member);
+        match &self.model.tenants[class as usize].arrivals {
+            Arrivals::AtOnce { at, .. } => Some(*at),
+            Arrivals::Offset { after: phase, .. } | Arrivals::Periodic { phase, .. } => {
+                Some(phase.draw(|| key.draw(Purpose::Phase, 0)))
+            }
+            Arrivals::Poisson { gap, .. } => Some(exponential(*gap, key.draw(Purpose::Arrival, 0))),
+            Arrivals::OnOff { on, .. } => {
+                self.members[member as usize].phase_end = on.draw(|| key.draw(Purpose::OnOff, 0));
+                self.on_off_arrival(class, member, 0)
+            }
+            Arrivals::Recorded(times) => times.first().copied(),
+            Arrivals::ClosedLoop { .. } => Some(0),
+        }
+    }
+
+    /// The arrival of a member that follows the one of its last task at `time`.
+    fn next_arrival(&mut self, class: u16, member: u32, time: u64) -> Option<u64> {
         let created = self.members[member as usize].created;
         let key = self.member_key(class, member);
-        let next = match &self.model.tenants[class as usize].arrivals {
+        match &self.model.tenants[class as usize].arrivals {
             Arrivals::AtOnce { tasks, .. } | Arrivals::Offset { tasks, .. } => {
                 (created < *tasks).then_some(time)
             }
@@ -484,9 +535,6 @@ impl<'m> Simulation<'m> {
             Arrivals::OnOff { .. } => self.on_off_arrival(class, member, time),
             Arrivals::Recorded(times) => times.get(created as usize).copied(),
             Arrivals::ClosedLoop { .. } => None,
-        };
-        if let Some(time) = next {
-            self.push_create(class, member, time);
         }
     }
 
@@ -549,6 +597,14 @@ impl<'m> Simulation<'m> {
             .part(tenant.key)
             .part(u64::from(member - tenant.first_member))
     }
+}
+
+/// Every member, with its class.
+fn members(model: &Model) -> impl Iterator<Item = (u16, u32)> {
+    let classes = (0u16..).zip(&model.tenants);
+    classes.flat_map(|(class, t)| {
+        (t.first_member..t.first_member + t.count).map(move |member| (class, member))
+    })
 }
 
 /// A time in seconds, exactly.

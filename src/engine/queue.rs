@@ -6,7 +6,7 @@
 //! follows the event rate. The order is that of [`Event`]'s `Ord`, whatever the widths.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// An event: when, in which order within the instant, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +91,14 @@ pub enum Step {
     Aborts = 5,
 }
 
+impl Step {
+    /// The order of an event of this step that is otherwise that of `order`.
+    #[inline]
+    pub fn of(self, order: u64) -> u64 {
+        (order & !(7 << 61)) | (self as u64) << 61
+    }
+}
+
 /// The order of events within an instant: step, then member (classes by name), then task.
 #[inline]
 pub fn order(step: Step, member: u32, ordinal: u32) -> u64 {
@@ -99,9 +107,9 @@ pub fn order(step: Step, member: u32, ordinal: u32) -> u64 {
 
 const BUCKETS: u64 = 1024;
 /// A bucket that falls due with more events than this is too wide.
-const CROWDED: usize = 6144;
+const CROWDED: usize = 2048;
 /// Buckets with fewer than this, on the average, are too narrow.
-const SPARSE: usize = 768;
+const SPARSE: usize = 64;
 
 /// Events waiting for their time.
 #[derive(Debug)]
@@ -116,7 +124,7 @@ pub struct Queue {
     /// The bucket being drained, ascending, from `next` on.
     due: Vec<Event>,
     next: usize,
-    side: BinaryHeap<Reverse<Event>>,
+    side: Side,
     over: BinaryHeap<Reverse<Event>>,
     len: usize,
     counts: Vec<u32>,
@@ -124,6 +132,77 @@ pub struct Queue {
     drained: usize,
     buckets: usize,
     side_pushes: usize,
+}
+
+/// Kinds of events that mostly come in the order in which they are pushed: each has a line of its own, where that is cheaper than sorting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Line {
+    /// Arrivals of tasks.
+    Creations,
+    /// Polls that come to their servers after a constant delay.
+    Polls,
+    /// Answers that come to their hosts after a constant delay.
+    Answers,
+}
+
+/// Events that stand in no bucket.
+#[derive(Debug)]
+struct Side {
+    /// By [`Line`], each ascending.
+    lines: [VecDeque<Event>; 3],
+    heap: BinaryHeap<Reverse<Event>>,
+    /// Time of the first of them all; [`u64::MAX`] where there are none.
+    first: u64,
+    len: usize,
+}
+
+impl Side {
+    fn push(&mut self, event: Event) {
+        self.heap.push(Reverse(event));
+        self.len += 1;
+        self.first = self.first.min(event.time);
+    }
+
+    /// Puts an event at the end of its line, if it belongs there.
+    #[inline]
+    fn line_up(&mut self, line: Line, event: Event) -> bool {
+        let line = &mut self.lines[line as usize];
+        if line.back().is_some_and(|last| later(last, &event)) {
+            return false;
+        }
+        line.push_back(event);
+        self.len += 1;
+        self.first = self.first.min(event.time);
+        true
+    }
+
+    /// The first event, and the line in which it stands.
+    #[inline]
+    fn peek(&self) -> Option<(Event, Option<usize>)> {
+        let mut first = self.heap.peek().map(|Reverse(event)| (*event, None));
+        for (i, line) in self.lines.iter().enumerate() {
+            if let Some(event) = line.front()
+                && first.is_none_or(|(least, _)| later(&least, event))
+            {
+                first = Some((*event, Some(i)));
+            }
+        }
+        first
+    }
+
+    /// Takes the first event, which `peek` has found in that line.
+    #[inline]
+    fn remove(&mut self, line: Option<usize>) {
+        match line {
+            Some(line) => drop(self.lines[line].pop_front()),
+            None => drop(self.heap.pop()),
+        }
+        self.len -= 1;
+        let lines = self.lines.iter().filter_map(|line| line.front());
+        let heap = self.heap.peek().map_or(u64::MAX, |Reverse(e)| e.time);
+        self.first = lines.map(|e| e.time).fold(heap, u64::min);
+    }
 }
 
 impl Default for Queue {
@@ -135,7 +214,12 @@ impl Default for Queue {
             spare: Vec::new(),
             due: Vec::new(),
             next: 0,
-            side: BinaryHeap::new(),
+            side: Side {
+                lines: Default::default(),
+                heap: BinaryHeap::new(),
+                first: u64::MAX,
+                len: 0,
+            },
             over: BinaryHeap::new(),
             len: 0,
             counts: Vec::new(),
@@ -147,6 +231,16 @@ impl Default for Queue {
 }
 
 impl Queue {
+    /// A queue that holds few events at a time, whose times may start anew.
+    pub fn of_few() -> Self {
+        // Everything lies before the bucket being drained, and so beside it.
+        Queue {
+            current: 1 << 62,
+            ring: Vec::new(),
+            ..Queue::default()
+        }
+    }
+
     /// Adds an event. It may lie in the past of no event already popped.
     #[inline]
     pub fn push(&mut self, event: Event) {
@@ -155,47 +249,90 @@ impl Queue {
         // Buckets 1 to BUCKETS - 1 ahead of the current one lie on the ring.
         let ahead = bucket.wrapping_sub(self.current).wrapping_sub(1);
         if ahead < BUCKETS - 1 {
-            let bucket = &mut self.ring[(bucket % BUCKETS) as usize];
-            if bucket.capacity() == 0 {
-                *bucket = self.spare.pop().unwrap_or_default();
-            }
-            bucket.push(event);
+            self.put(bucket, event);
         } else {
             self.push_elsewhere(event, bucket);
         }
+    }
+
+    /// Adds an event that mostly comes after those that were pushed into its line before.
+    #[inline]
+    pub fn line_up(&mut self, line: Line, event: Event) {
+        if self.side.line_up(line, event) {
+            self.len += 1;
+        } else {
+            self.push(event);
+        }
+    }
+
+    /// Puts an event into a bucket of the ring.
+    #[inline]
+    fn put(&mut self, bucket: u64, event: Event) {
+        let bucket = &mut self.ring[(bucket % BUCKETS) as usize];
+        if bucket.capacity() == 0 {
+            *bucket = self.spare.pop().unwrap_or_default();
+        }
+        bucket.push(event);
     }
 
     #[inline(never)]
     fn push_elsewhere(&mut self, event: Event, bucket: u64) {
         if self.current != u64::MAX && bucket <= self.current {
             self.side_pushes += 1;
-            self.side.push(Reverse(event));
+            self.side.push(event);
         } else {
             self.over.push(Reverse(event));
         }
     }
 
     /// Takes the first event.
-    #[inline]
     pub fn pop(&mut self) -> Option<Event> {
-        if self.next == self.due.len() {
-            if let Some(Reverse(event)) = self.side.pop() {
-                self.len -= 1;
-                return Some(event);
-            }
-            if !self.advance() {
+        self.pop_before(u64::MAX)
+    }
+
+    /// Takes the first event, if it comes before `until`.
+    #[inline(always)]
+    pub fn pop_before(&mut self, until: u64) -> Option<Event> {
+        if let Some(event) = self.due.get(self.next)
+            && event.time < self.side.first
+            && event.time < until
+        {
+            self.next += 1;
+            self.len -= 1;
+            return Some(*event);
+        }
+        self.pop_elsewhere(until)
+    }
+
+    /// … where it may stand beside the bucket being drained, or beyond.
+    #[inline(never)]
+    fn pop_elsewhere(&mut self, until: u64) -> Option<Event> {
+        loop {
+            let due = self.due.get(self.next).copied();
+            // What stands beside the buckets may come later than the next of them.
+            let near = self.current != u64::MAX && self.side.first >> self.width <= self.current;
+            let side = if near { self.side.peek() } else { None };
+            let event = match (due, side) {
+                (Some(due), Some((side, line))) if later(&due, &side) => (side, Some(line)),
+                (Some(due), _) => (due, None),
+                (None, Some((side, line))) => (side, Some(line)),
+                (None, None) => {
+                    if !self.advance() {
+                        return None;
+                    }
+                    continue;
+                }
+            };
+            if event.0.time >= until && until < u64::MAX {
                 return None;
             }
+            match event.1 {
+                Some(line) => self.side.remove(line),
+                None => self.next += 1,
+            }
+            self.len -= 1;
+            return Some(event.0);
         }
-        self.len -= 1;
-        let event = self.due[self.next];
-        if let Some(Reverse(first)) = self.side.peek()
-            && *first < event
-        {
-            return self.side.pop().map(|Reverse(event)| event);
-        }
-        self.next += 1;
-        Some(event)
     }
 
     /// The event `n` places further on in the bucket being drained: what is likely to come.
@@ -214,7 +351,7 @@ impl Queue {
         self.len == 0
     }
 
-    /// Goes to the next bucket that holds an event.
+    /// Goes to the next bucket that holds an event, or to the one of the first event beside them.
     #[inline(never)]
     fn advance(&mut self) -> bool {
         self.due.clear();
@@ -223,31 +360,35 @@ impl Queue {
             return false;
         }
         self.adapt();
-        if self.len == self.over.len() {
+        let beside = self.side.first >> self.width;
+        if self.len == self.over.len() + self.side.len {
             // Nothing on the ring: jump.
-            let first = self.over.peek().map_or(0, |Reverse(e)| e.time);
-            self.current = (first >> self.width).wrapping_sub(1);
+            let over = self.over.peek().map_or(u64::MAX, |Reverse(e)| e.time);
+            self.current = (over >> self.width).min(beside).wrapping_sub(1);
         }
         loop {
             self.current = self.current.wrapping_add(1);
-            let slot = (self.current % BUCKETS) as usize;
             while let Some(Reverse(event)) = self.over.peek()
                 && event.time >> self.width <= self.current
             {
-                self.ring[slot].push(*event);
+                let event = *event;
+                self.put(self.current, event);
                 self.over.pop();
             }
+            let slot = (self.current % BUCKETS) as usize;
             if !self.ring[slot].is_empty() {
                 let mut bucket = std::mem::take(&mut self.ring[slot]);
                 sort(&bucket, &mut self.due, &mut self.counts, self.width);
                 bucket.clear();
                 self.spare.push(bucket);
-                break;
+                self.drained += self.due.len();
+                self.buckets += 1;
+                return true;
+            }
+            if beside <= self.current {
+                return true;
             }
         }
-        self.drained += self.due.len();
-        self.buckets += 1;
-        true
     }
 
     /// Makes the buckets wider or narrower where they have been too sparse or too crowded.
@@ -260,8 +401,9 @@ impl Queue {
         let mean = self.drained / self.buckets;
         let crowded = mean > CROWDED
             || (self.side_pushes > 4 * self.drained && self.side_pushes > 64 * self.buckets);
-        let beyond = self.over.len() > self.len / 2;
-        let sparse = self.len > 4 * SPARSE && (mean < SPARSE || beyond);
+        let bucketed = self.len - self.side.len;
+        let beyond = self.over.len() > bucketed / 2;
+        let sparse = bucketed > 4 * SPARSE && (mean < SPARSE || beyond);
         (self.drained, self.buckets, self.side_pushes) = (0, 0, 0);
         if crowded && self.width > 4 {
             self.rebuild(self.width - 1);
@@ -285,7 +427,7 @@ impl Queue {
         all.extend(self.over.drain().map(|Reverse(e)| e));
         self.width = width;
         self.current = (end >> width).wrapping_sub(1);
-        self.len = 0;
+        self.len = self.side.len;
         for event in all {
             self.push(event);
         }
@@ -297,7 +439,8 @@ fn sort(from: &[Event], into: &mut Vec<Event>, counts: &mut Vec<u32>, width: u32
     into.clear();
     into.extend_from_slice(from);
     if from.len() >= 24 {
-        let bits = (usize::BITS - (from.len() / 2).leading_zeros() + 2)
+        // About as many cells as events.
+        let bits = (usize::BITS - from.len().leading_zeros())
             .min(width)
             .min(12);
         let (shift, mask) = (width - bits, (1u64 << bits) - 1);
@@ -321,13 +464,19 @@ fn sort(from: &[Event], into: &mut Vec<Event>, counts: &mut Vec<u32>, width: u32
     insertion(into);
 }
 
+/// Does `a` come after `b`?
+#[inline(always)]
+fn later(a: &Event, b: &Event) -> bool {
+    a.time > b.time || a.time == b.time && a > b
+}
+
 /// Insertion sort: cheap on what is nearly sorted; handed to a general sort where it is not.
 fn insertion(events: &mut [Event]) {
     let mut moves = 0usize;
     for i in 1..events.len() {
         let event = events[i];
         let mut j = i;
-        while j > 0 && events[j - 1] > event {
+        while j > 0 && later(&events[j - 1], &event) {
             events[j] = events[j - 1];
             j -= 1;
         }

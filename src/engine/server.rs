@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::coupled::Phase;
-use super::queue::{Event, Kind, Step, order};
+use super::queue::{Event, Kind, Line, Step, order};
 use super::station::Served;
 use super::task::{Life, Outcome, Path, Task};
 use crate::metrics::tally::Failure;
@@ -33,14 +33,18 @@ impl Simulation<'_> {
     pub(super) fn push_task_event(&mut self, slot: u32, time: u64, step: Step, kind: Kind) {
         let task = &mut self.slab.tasks[slot as usize];
         task.holds += 1;
-        let order = order(step, task.member, task.ordinal);
-        self.queue.push(Event {
+        let event = Event {
             time,
-            order,
+            order: order(step, task.member, task.ordinal),
             kind,
             tag: task.polls as u16,
             slot,
-        });
+        };
+        match kind {
+            Kind::Poll if task.coupled() => self.queue.line_up(Line::Polls, event),
+            Kind::Answer => self.queue.line_up(Line::Answers, event),
+            _ => self.queue.push(event),
+        }
     }
 
     /// A poll comes to its server; `flight` are the low bits of its number.
@@ -96,17 +100,8 @@ impl Simulation<'_> {
         let task = &self.slab.tasks[slot as usize];
         let class = &model.servers[task.server_class as usize];
         if observed {
-            let pair = &mut self.pairs[task.pair as usize];
-            pair.accepted += 1;
-            if served.start == self.now && class.service.as_constant() == Some(service) {
-                // The commonest case, told by a count.
-                pair.idle += 1;
-            } else {
-                pair.store_wait.record(served.start - self.now);
-                pair.store_service.record(service);
-                pair.store_latency.record(served.done - self.now);
-                pair.queue_length.record(served.found);
-            }
+            let constant = class.service.as_constant() == Some(service);
+            self.pairs[task.pair as usize].count_served(self.now, served, service, constant);
         }
     }
 
@@ -202,35 +197,11 @@ impl Simulation<'_> {
     pub(super) fn hint(&mut self, slot: u32, index: u64, at: u64) -> RawHint {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
-        match &model.servers[task.server_class as usize].hint {
-            HintSource::Constant(hint) => *hint,
-            HintSource::PerTask(..) => task.hint(),
-            HintSource::PerAnswer(mix) => mix.hint(task.key.draw(Purpose::HintPart, index), || {
-                task.key.draw(Purpose::HintValue, index)
-            }),
-            HintSource::ByAge(steps) => steps.hint(at.saturating_sub(task.created) as f64, || {
-                task.key.draw(Purpose::HintValue, index)
-            }),
-            HintSource::ByProgress(steps) => {
-                let duration = duration(model, task);
-                // A task that waits for its turn has not begun.
-                let left = if task.end == u64::MAX {
-                    duration
-                } else {
-                    task.end.saturating_sub(at)
-                };
-                let progress = if duration == 0 {
-                    1.0
-                } else {
-                    1.0 - left as f64 / duration as f64
-                };
-                steps.hint(progress, || task.key.draw(Purpose::HintValue, index))
-            }
-            HintSource::ByLoad(steps) => {
-                let load = self.stations[task.server as usize].unfinished(self.now);
-                steps.hint(load as f64, || task.key.draw(Purpose::HintValue, index))
-            }
+        if let HintSource::ByLoad(steps) = &model.servers[task.server_class as usize].hint {
+            let load = self.stations[task.server as usize].unfinished(self.now);
+            return steps.hint(load as f64, || task.key.draw(Purpose::HintValue, index));
         }
+        hint_of(model, task, index, at)
     }
 
     /// Hands a request to the task's server; refused, it gives how many it found waiting.
@@ -238,8 +209,11 @@ impl Simulation<'_> {
     pub(super) fn serve(&mut self, slot: u32, service: u64) -> Result<Served, u64> {
         let model = self.model;
         let task = &self.slab.tasks[slot as usize];
-        let limit = model.servers[task.server_class as usize].queue_limit;
         let (server, class) = (task.server as usize, task.server_class as usize);
+        if model.servers[class].is_instant() {
+            return Ok(Served::at_once(self.now));
+        }
+        let limit = model.servers[class].queue_limit;
         let served = self.stations[server].serve(self.now, service, limit)?;
         let (mut start, mut done) = (served.start, served.done);
         if model.servers[class].outage.is_some()
@@ -248,12 +222,12 @@ impl Simulation<'_> {
             // A server that goes down works on it no longer.
             (start, done) = (start.min(broke), done.min(broke));
         }
-        let tally = &mut self.server_tallies[class];
-        tally.busy_ns += u128::from(model.observed_part(start, done));
-        if start > self.now {
-            tally.waiting_ns += u128::from(model.observed_part(self.now, start));
-            tally.waiting.add(self.now, start);
-        }
+        let worked = Served {
+            start,
+            done,
+            ..served
+        };
+        self.server_tallies[class].count_served(model, self.now, worked);
         Ok(served)
     }
 
@@ -450,6 +424,34 @@ impl Simulation<'_> {
             }
             None => station.executing -= 1,
         }
+    }
+}
+
+/// The hint in answer number `index` about a task, given at `at`; not that of a server whose hints follow its load.
+#[inline]
+pub(super) fn hint_of(model: &Model, task: &Task, index: u64, at: u64) -> RawHint {
+    let value = || task.key.draw(Purpose::HintValue, index);
+    match &model.servers[task.server_class as usize].hint {
+        HintSource::Constant(hint) => *hint,
+        HintSource::PerTask(..) => task.hint(),
+        HintSource::PerAnswer(mix) => mix.hint(task.key.draw(Purpose::HintPart, index), value),
+        HintSource::ByAge(steps) => steps.hint(at.saturating_sub(task.created) as f64, value),
+        HintSource::ByProgress(steps) => {
+            let duration = duration(model, task);
+            // A task that waits for its turn has not begun.
+            let left = if task.end == u64::MAX {
+                duration
+            } else {
+                task.end.saturating_sub(at)
+            };
+            let progress = if duration == 0 {
+                1.0
+            } else {
+                1.0 - left as f64 / duration as f64
+            };
+            steps.hint(progress, value)
+        }
+        HintSource::ByLoad(_) => RawHint::Absent,
     }
 }
 

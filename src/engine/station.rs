@@ -14,6 +14,18 @@ pub struct Served {
     pub found: u64,
 }
 
+impl Served {
+    /// A request that takes no time.
+    #[inline]
+    pub fn at_once(now: u64) -> Self {
+        Served {
+            start: now,
+            done: now,
+            found: 0,
+        }
+    }
+}
+
 /// The state of one server.
 ///
 /// FIFO: a request's start is known at its arrival (Lindley's recursion; Kiefer and Wolfowitz with several workers),
@@ -50,6 +62,30 @@ impl Station {
             workers,
             ..Station::default()
         }
+    }
+
+    /// A request comes at `now`, to a queue without a limit.
+    #[inline(always)]
+    pub fn serve_any(&mut self, now: u64, service: u64) -> Served {
+        if self.free <= now && self.workers.is_empty() {
+            // Idle: nobody waits.
+            if !self.starts.is_empty() {
+                self.starts.clear();
+            }
+            self.free = now.saturating_add(service);
+            return Served {
+                start: now,
+                done: self.free,
+                found: 0,
+            };
+        }
+        self.queue_up(now, service)
+    }
+
+    #[inline(never)]
+    fn queue_up(&mut self, now: u64, service: u64) -> Served {
+        let served = self.serve(now, service, u64::MAX);
+        served.unwrap_or(Served::at_once(now))
     }
 
     /// A request comes at `now`. Refused where more than `limit` would wait: then it gives how many it found.

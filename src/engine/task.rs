@@ -215,6 +215,12 @@ impl Slab {
         }
     }
 
+    /// Forgets all tasks.
+    pub fn clear(&mut self) {
+        self.tasks.clear();
+        self.spare.clear();
+    }
+
     /// Drops one hold on a slot, and the task with the last of them once its loop has ended.
     #[inline]
     pub fn release(&mut self, slot: u32) {

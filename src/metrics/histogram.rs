@@ -51,19 +51,29 @@ impl Histogram {
     /// Records a value below 2^62; larger ones count as 2^62 - 1.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        let value = value.min((1 << 62) - 1);
-        let at = cell(value);
-        match self.cells.get_mut(at.wrapping_sub(self.base)) {
+        match self.cells.get_mut(cell(value).wrapping_sub(self.base)) {
             Some(count) => *count += 1,
-            None => {
-                self.reach(at, at);
-                self.cells[at - self.base] += 1;
-            }
+            None => return self.record_outside(value),
         }
         self.count += 1;
         self.sum += u128::from(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
+    }
+
+    /// Records a value that has no cell as yet.
+    #[cold]
+    fn record_outside(&mut self, value: u64) {
+        let value = value.min((1 << 62) - 1);
+        let at = cell(value);
+        if at < self.base || at >= self.base + self.cells.len() {
+            self.reach(at, at);
+        }
+        self.record(value);
     }
 
     /// Records a value `n` times.

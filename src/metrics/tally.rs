@@ -5,8 +5,9 @@
 
 use super::histogram::Histogram;
 use super::occupancy::Occupancy;
-use crate::model::Cost;
-use crate::policy::{HintClass, Stage};
+use crate::engine::Served;
+use crate::model::{Cost, Model};
+use crate::policy::{FOREVER, HintClass, RawHint, Stage, SteadyWait};
 
 /// Width of the finest rate window.
 pub const WINDOW: u64 = 100_000_000;
@@ -138,6 +139,8 @@ pub struct PairTally {
     pub interval: Histogram,
     /// Polls that found an idle store whose service time is constant; folded into the four histograms below.
     pub idle: u64,
+    /// Hints that were the one that is always the same; folded into the hints.
+    pub same_hints: u64,
     /// Wait in the store's queue, ns.
     pub store_wait: Histogram,
     /// Service, ns.
@@ -217,6 +220,8 @@ pub struct Fold {
     pub warm_up: u64,
     /// The constant service time of the store; 0 where it is none.
     pub service: u64,
+    /// The hint that is always the same; absent where there is none.
+    pub hint: RawHint,
     /// Do the loops run on the server?
     pub on_server: bool,
     /// What polling costs.
@@ -251,6 +256,7 @@ impl PairTally {
             gap: Histogram::default(),
             interval: Histogram::default(),
             idle: 0,
+            same_hints: 0,
             store_wait: Histogram::default(),
             store_service: Histogram::default(),
             store_latency: Histogram::default(),
@@ -299,12 +305,57 @@ impl PairTally {
             + self.notices_cancelled
     }
 
+    /// Counts a poll that came at `now` and that its server has taken; `constant` says that all polls take that `service`.
+    #[inline(always)]
+    pub fn count_served(&mut self, now: u64, served: Served, service: u64, constant: bool) {
+        self.accepted += 1;
+        if served.start == now && constant {
+            // The commonest case, told by a count.
+            self.idle += 1;
+        } else {
+            self.store_wait.record(served.start - now);
+            self.store_service.record(service);
+            self.store_latency.record(served.done - now);
+            self.queue_length.record(served.found);
+        }
+    }
+
+    /// Counts a wait that was chosen.
+    #[inline(always)]
+    pub fn count_wait(&mut self, wait: SteadyWait) {
+        if wait.wait < FOREVER {
+            self.interval.record(wait.wait);
+        }
+        self.causes[wait.cause as usize] += 1;
+        self.masks[wait.touched as usize % (1 << Stage::COMBINED)] += 1;
+    }
+
+    /// Counts `n` hints that are alike.
+    #[inline]
+    pub fn count_hints(&mut self, hint: RawHint, n: u64) {
+        let class = hint.class();
+        self.hints[class as usize] += n;
+        if let RawHint::Number(ms) = hint
+            && n > 0
+        {
+            // Minus zero becomes zero: which of the two is the least would depend on the order of merging.
+            let ms = ms + 0.0;
+            self.hint_least = self.hint_least.min(ms);
+            self.hint_greatest = self.hint_greatest.max(ms);
+            if class == HintClass::Sane {
+                self.sane_hints.record_many((ms * 1000.0) as u64, n);
+            }
+        }
+    }
+
     /// Ends a replication: counts which stages changed waits, finds bursts among the windows observed, records the polls that
     /// found an idle store, tells reads of the store from `tasks/get`, and adds up the cost.
     pub fn fold(&mut self, fold: Fold) {
         let Fold {
             warm_up, service, ..
         } = fold;
+        let same = std::mem::take(&mut self.same_hints);
+        self.count_hints(fold.hint, same);
         if fold.on_server {
             self.store_reads = std::mem::take(&mut self.sent);
             self.store_reads_leaked = std::mem::take(&mut self.leaked);
@@ -338,6 +389,8 @@ impl PairTally {
             *mine += theirs;
         }
         let counts = [
+            (&mut self.idle, other.idle),
+            (&mut self.same_hints, other.same_hints),
             (&mut self.bursts, other.bursts),
             (&mut self.created, other.created),
             (&mut self.sent, other.sent),
@@ -448,6 +501,16 @@ impl ServerTally {
             held_now: 0,
             held_since: 0,
             held_peak: 0,
+        }
+    }
+
+    /// Counts a request that came at `now` and was taken.
+    #[inline(always)]
+    pub fn count_served(&mut self, model: &Model, now: u64, served: Served) {
+        self.busy_ns += u128::from(model.observed_part(served.start, served.done));
+        if served.start > now {
+            self.waiting_ns += u128::from(model.observed_part(now, served.start));
+            self.waiting.add(now, served.start);
         }
     }
 

@@ -2,12 +2,13 @@
 
 use super::distribution::{Sampler, TimeSampler, cumulative};
 use super::hints::{HintSource, Mix, Part, Steps};
+use super::partition;
 use super::{
-    Abort, Arrivals, Breaker, Budget, Carrier, Cost, HostLoop, Input, Limit, MinimumGap, Model,
-    Notices, Notifications, Outage, Pair, Push, Reconnect, Retries, RetryAfter, Schedule,
-    ServerClass, Slow, TenantClass, Then,
+    Abort, Arrivals, Breaker, Budget, Carrier, Cost, HostLoop, Input, Lane, Limit, MinimumGap,
+    Model, Notices, Notifications, Outage, Pair, Partition, Push, Reconnect, Retries, RetryAfter,
+    Schedule, ServerClass, Slow, TenantClass, Then,
 };
-use crate::policy::{self, FOREVER, Policy, RawHint};
+use crate::policy::{self, FOREVER, LastWait, Policy, RawHint, Steady};
 use crate::scenario::units::Duration;
 use crate::scenario::{Fnv, Scenario, written};
 
@@ -41,6 +42,8 @@ impl Model {
             pairs: Vec::new(),
             budget: scenario.budget.as_ref().map(Budget::new),
             scenario_hash: scenario.hash(),
+            partition: Partition::Whole,
+            threads: 1,
         };
         for server in &servers {
             let first = model.server_count();
@@ -108,9 +111,14 @@ impl Model {
                     },
                     guarded: guarded(server) || carrier.requests_per_poll > 1,
                     coupled: coupled(&model, tenant, server, carrier),
+                    lane: None,
                 }
             })
             .collect();
+        for i in 0..model.pairs.len() {
+            model.pairs[i].lane = lane(&model, i);
+        }
+        model.partition = partition::worth_while(&model);
         model
     }
 }
@@ -126,6 +134,33 @@ fn guarded(server: &ServerClass) -> bool {
         || server.ttl < FOREVER
         || server.growth > 0.0
         || server.retry_after_on_success.is_some()
+}
+
+/// What polls in the middle of a loop need to know; `None` where they are not all alike.
+fn lane(model: &Model, pair: usize) -> Option<Lane> {
+    let server = &model.servers[pair % model.servers.len()];
+    let policy = &model.policies[model.tenants[pair / model.servers.len()].policy];
+    let pair = &model.pairs[pair];
+    let fails = server.queue_limit < u64::MAX;
+    if pair.guarded || pair.coupled || fails || server.reads_late() || !policy.fixed_delay {
+        return None;
+    }
+    let hint = match server.hint {
+        HintSource::Constant(hint) => Some(hint),
+        _ => None,
+    };
+    let mut lifetime = policy.give_up_after;
+    if policy.ends_at_ttl {
+        lifetime = lifetime.min(server.ttl);
+    }
+    if let LastWait::TrimmedLess(least) = policy.last_wait {
+        lifetime = lifetime.saturating_sub(least).saturating_sub(1);
+    }
+    Some(Lane {
+        waits: hint.and_then(|hint| Steady::new(policy, hint)),
+        hint,
+        lifetime,
+    })
 }
 
 /// Do loops of this pair depend on each other, or on something that only the clock can tell?

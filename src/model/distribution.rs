@@ -195,6 +195,17 @@ impl TimeSampler {
         }
     }
 
+    /// The mean, from draws at 1,000 evenly spaced uniforms.
+    pub fn mean(&self) -> f64 {
+        const DRAWS: u64 = 1000;
+        if let Some(constant) = self.as_constant() {
+            return constant as f64;
+        }
+        let middle = |i: u64| (u64::MAX / DRAWS) * i + u64::MAX / DRAWS / 2;
+        let drawn = (0..DRAWS).map(|i| self.draw(|| middle(i)) as f64);
+        drawn.sum::<f64>() / DRAWS as f64
+    }
+
     /// The quantile at `p` in [0, 1), from draws at 1,000 evenly spaced uniforms.
     pub fn quantile(&self, p: f64) -> u64 {
         const DRAWS: u128 = 1000;

@@ -8,6 +8,7 @@ pub mod distribution;
 mod faults;
 mod hints;
 mod limits;
+mod partition;
 
 pub use compile::compile_policy;
 pub use distribution::TimeSampler;
@@ -20,7 +21,7 @@ pub use limits::{
 
 use std::sync::Arc;
 
-use crate::policy::Policy;
+use crate::policy::{Policy, RawHint, Steady};
 
 /// Everything the engine needs of a scenario.
 #[derive(Clone, Debug)]
@@ -49,6 +50,21 @@ pub struct Model {
     pub budget: Option<Budget>,
     /// Hash of the resolved scenario.
     pub scenario_hash: u64,
+    /// How a run falls into parts that have nothing to do with each other.
+    pub partition: Partition,
+    /// Threads that share one run.
+    pub threads: u32,
+}
+
+/// How a run falls into parts that have nothing to do with each other. The outcome is the same, byte for byte, whatever the parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partition {
+    /// Not at all.
+    Whole,
+    /// Groups of servers, so many, each with the tasks that run there.
+    Servers(u32),
+    /// Each task.
+    Tasks,
 }
 
 /// A tenant class.
@@ -114,6 +130,19 @@ pub struct Pair {
     pub guarded: bool,
     /// Do its loops depend on each other, or on anything that only the clock can tell? Then timers, answers and aborts are events.
     pub coupled: bool,
+    /// What a poll in the middle of a loop needs to know, where such polls are all alike.
+    pub lane: Option<Lane>,
+}
+
+/// What a poll in the middle of a loop needs to know: one that is served, finds its task as it was, and is followed by the next one.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The decisions, where they are ready made.
+    pub waits: Option<Steady>,
+    /// The hint, where it is always the same.
+    pub hint: Option<RawHint>,
+    /// Polls later than this after the task's creation stand at the end of a loop.
+    pub lifetime: u64,
 }
 
 /// How the polls of a policy are carried: what stands around its decisions.
@@ -322,6 +351,12 @@ impl ServerClass {
         self.executes != u32::MAX
     }
 
+    /// Does a request take it no time, so that none ever waits for another?
+    #[inline]
+    pub fn is_instant(&self) -> bool {
+        self.service.as_constant() == Some(0)
+    }
+
     /// Must a poll be answered when its service ends, because what the answer says is not known before?
     pub fn reads_late(&self) -> bool {
         self.limits_execution() || matches!(self.hint, HintSource::ByLoad(_))
@@ -329,10 +364,18 @@ impl ServerClass {
 }
 
 impl Model {
+    /// Falls into the smallest parts that there are, whether it is worth while or not.
+    pub fn part_all(&mut self) {
+        self.partition = partition::finest(self);
+    }
+
     /// Couples every pair, needed or not: timers, answers and aborts all become events. The outcome is the same, byte for byte, and slower; tests
     /// hold the engine's two ways equal with it.
     pub fn couple_all(&mut self) {
-        self.pairs.iter_mut().for_each(|pair| pair.coupled = true);
+        for pair in &mut self.pairs {
+            (pair.coupled, pair.lane) = (true, None);
+        }
+        self.partition = Partition::Whole;
     }
 
     /// All tenants.

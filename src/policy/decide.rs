@@ -7,8 +7,20 @@ use super::{
     WhenAbsent,
 };
 
+/// A wait before its jitter.
+pub(super) struct Grown {
+    /// The hint read, bounded, backed off.
+    pub steps: [Nanos; 3],
+    /// The stages that changed it, a bit each.
+    pub touched: u16,
+    /// The last of them.
+    pub cause: Stage,
+    /// The ceiling that holds for it.
+    pub ceiling: Nanos,
+}
+
 /// A hint as read: a value and where it is from, or an end.
-enum Reading {
+pub(super) enum Reading {
     Value(Nanos, Stage),
     End(LoopEnd),
 }
@@ -194,6 +206,20 @@ impl Policy {
     /// Bound, back off, jitter, bound again, timer.
     #[inline(always)]
     fn shape(&self, state: &mut State, base: Nanos, stage: Stage, u: u64) -> Wait {
+        let grown = self.grow(u32::from(state.waits), base, stage);
+        state.waits = state.waits.saturating_add(1);
+        let Grown {
+            steps,
+            touched,
+            cause,
+            ceiling,
+        } = grown;
+        self.finish(state, steps, touched, cause, ceiling, u)
+    }
+
+    /// What stands before the jitter: bound, back off. `k` numbers the wait since the backoff started.
+    #[inline(always)]
+    pub(super) fn grow(&self, k: u32, base: Nanos, stage: Stage) -> Grown {
         let floor_role = self.role == Role::Floor;
         let (own, mut cause) = if floor_role {
             (self.default, Stage::Default)
@@ -208,8 +234,6 @@ impl Policy {
             self.ceiling
         };
         let bounded = bound(own, self.floor, ceiling, &mut touched, &mut cause);
-        let k = u32::from(state.waits);
-        state.waits = state.waits.saturating_add(1);
         let mut backed = if self.hints_stop_backoff && stage != Stage::Default {
             bounded
         } else {
@@ -236,7 +260,12 @@ impl Policy {
                 ceiling = if hint_passes { FOREVER } else { ceiling };
             }
         }
-        self.finish(state, [base, bounded, backed], touched, cause, ceiling, u)
+        Grown {
+            steps: [base, bounded, backed],
+            touched,
+            cause,
+            ceiling,
+        }
     }
 
     #[inline(always)]
@@ -351,7 +380,7 @@ impl Policy {
     }
 
     #[inline(always)]
-    fn read_answer(&self, state: &mut State, hint: RawHint) -> Reading {
+    pub(super) fn read_answer(&self, state: &mut State, hint: RawHint) -> Reading {
         let fixed = match self.read {
             ReadAt::EveryAnswer => false,
             ReadAt::Creation => true,
@@ -467,7 +496,7 @@ impl Policy {
 }
 
 #[inline]
-fn bit(stage: Stage) -> u16 {
+pub(super) fn bit(stage: Stage) -> u16 {
     1 << stage as u8
 }
 
@@ -494,7 +523,13 @@ fn changed(before: f64, after: f64) -> Reading {
 
 /// `min(max(wait, floor), ceiling)`, telling which of them cut.
 #[inline]
-fn bound(wait: Nanos, floor: Nanos, ceiling: Nanos, touched: &mut u16, cause: &mut Stage) -> Nanos {
+pub(super) fn bound(
+    wait: Nanos,
+    floor: Nanos,
+    ceiling: Nanos,
+    touched: &mut u16,
+    cause: &mut Stage,
+) -> Nanos {
     let mut bounded = wait;
     if bounded < floor {
         bounded = floor;

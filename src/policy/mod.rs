@@ -8,9 +8,11 @@
 mod decide;
 pub mod hint;
 mod stages;
+mod steady;
 
 pub use hint::{HintClass, JsonType, Outcome, RawHint, Rule, Rules};
 pub use stages::{Backoff, Jitter, Step, Timer};
+pub use steady::{Steady, SteadyWait};
 
 /// A time or a span of time in nanoseconds.
 pub type Nanos = u64;

@@ -63,6 +63,17 @@ impl Backoff {
         Backoff::Steps(table.collect())
     }
 
+    /// The number of the wait from which on they are all alike, whatever the base; `None` where they grow for ever.
+    pub(super) fn settles_at(&self) -> Option<u32> {
+        match self {
+            Backoff::None | Backoff::Additive { step: 0, .. } => Some(0),
+            Backoff::Geometric { .. } => Some(LEVELS as u32 - 1),
+            Backoff::Additive { cap: FOREVER, .. } => None,
+            Backoff::Additive { step, cap } => u32::try_from(cap / step + 1).ok(),
+            Backoff::Steps(steps) => Some(steps.last().map_or(0, |s| s.until)),
+        }
+    }
+
     /// The first wait, where it does not depend on the base.
     pub fn own_start(&self) -> Option<Nanos> {
         match self {
@@ -126,7 +137,7 @@ pub enum Jitter {
 
 /// `span` × u, for u a 64-bit fraction of one.
 #[inline]
-fn part(span: Nanos, u: u64) -> Nanos {
+pub(super) fn part(span: Nanos, u: u64) -> Nanos {
     ((span as u128 * u as u128) >> 64) as u64
 }
 
@@ -167,26 +178,33 @@ impl Jitter {
 
     #[inline]
     fn draw(&self, d: Nanos, previous: Nanos, u: u64) -> Nanos {
+        let (least, span) = self.range(d, previous);
+        least + part(span, u)
+    }
+
+    /// The least wait, and the span above it over which waits are uniform.
+    #[inline]
+    pub(super) fn range(&self, d: Nanos, previous: Nanos) -> (Nanos, Nanos) {
         match *self {
-            Jitter::None => d,
-            Jitter::Full => part(d, u),
-            Jitter::Equal => d / 2 + part(d - d / 2, u),
+            Jitter::None => (d, 0),
+            Jitter::Full => (0, d),
+            Jitter::Equal => (d / 2, d - d / 2),
             Jitter::Proportional { share_q32 } => {
                 let half = ((d as u128 * share_q32 as u128) >> 32) as u64;
-                d - half + part(2 * half + 1, u)
+                (d - half, 2 * half + 1)
             }
-            Jitter::Additive(span) => d + part(span, u),
+            Jitter::Additive(span) => (d, span),
             Jitter::Minus(span) => {
                 let span = span.min(d);
-                d - span + part(span, u)
+                (d - span, span)
             }
             Jitter::Window(low) => {
                 let low = low.min(d);
-                low + part(d - low, u)
+                (low, d - low)
             }
             Jitter::Decorrelated { factor } => {
                 let high = ((previous as f64 * factor) as u64).min(FOREVER).max(d);
-                d + part(high - d, u)
+                (d, high - d)
             }
         }
     }

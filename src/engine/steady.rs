@@ -1,0 +1,129 @@
+//! Polls in the middle of a loop, in one go: nearly all polls are.
+//!
+//! Such a poll is served, finds its task as it was, and is followed by the next one, and nothing stands near that could come between. What it
+//! does is what [`super::server`] and [`super::host`] do step by step; whatever else a poll may meet is left to them.
+
+use super::Simulation;
+use super::host::{mark, policy};
+use super::queue::{Event, Kind, Step};
+use super::server::hint_of;
+use super::station::Served;
+use crate::metrics::tally::WINDOW;
+use crate::policy::{Decision, FOREVER, RawHint, Saw, SteadyWait};
+use crate::random::Purpose;
+
+/// What became of a poll.
+pub(super) enum Stride {
+    /// It was served, answered, and followed by the next one, which arrives in this event.
+    On(Event),
+    /// It was served, and will be read at this instant; the rest is left to be done.
+    Served(u64),
+    /// Nothing was done: it is none in the middle of a loop.
+    Halt,
+}
+
+impl Simulation<'_> {
+    /// A poll comes to its server.
+    #[inline(always)]
+    pub(super) fn stride(&mut self, event: Event) -> Stride {
+        let (model, now) = (self.model, event.time);
+        let task = &mut self.slab.tasks[event.slot as usize];
+        let pair = &model.pairs[task.pair as usize];
+        let Some(lane) = &pair.lane else {
+            return Stride::Halt;
+        };
+        let policy = policy(model, task.class);
+        let (key, index) = (task.key, u64::from(task.polls));
+        let in_the_middle = index >= 2 && task.polls < policy.max_polls && task.polled();
+        if !in_the_middle || task.traced {
+            return Stride::Halt;
+        }
+
+        // The server takes it.
+        let class = task.server_class as usize;
+        let server = &model.servers[class];
+        let constant = server.service.as_constant().is_some();
+        let service = server.service.draw(|| key.draw(Purpose::Service, index));
+        let served = if server.is_instant() {
+            Served::at_once(now)
+        } else {
+            let served = self.stations[task.server as usize].serve_any(now, service);
+            self.server_tallies[class].count_served(model, now, served);
+            served
+        };
+        let done = served.done;
+        let tally = &mut self.pairs[task.pair as usize];
+        let observed = model.observed(task.sent);
+        if observed {
+            tally.count_served(now, served, service, constant);
+        }
+        if task.end <= done {
+            return Stride::Served(done);
+        }
+
+        // Its answer is seen, the host waits, and sends the next one.
+        let seen = done.saturating_add(pair.delay.draw(|| key.draw(Purpose::DelayBack, index)));
+        let bits = if policy.jitter.draws() {
+            key.draw(Purpose::Jitter, index)
+        } else {
+            0
+        };
+        let mut state = task.state;
+        let mut hint = RawHint::Absent;
+        let wait = if let Some(waits) = &lane.waits {
+            waits.decide(&mut state, bits)
+        } else {
+            hint = hint_of(model, task, index, done);
+            match policy.decide(&mut state, Saw::Unchanged(hint), bits) {
+                Decision::Wait(wait) => SteadyWait::from(wait),
+                Decision::AwaitResult | Decision::End(_) => return Stride::Served(done),
+            }
+        };
+        let next = seen
+            .saturating_add(wait.wait)
+            .saturating_add(policy.timer.overhead);
+        let out = pair.delay.draw(|| key.draw(Purpose::DelayOut, index + 1));
+        let arrival = next.saturating_add(out);
+        let near = task.created.saturating_add(lane.lifetime);
+        let near = near.min(task.abort).min(model.stop);
+        if arrival > near || wait.wait >= FOREVER || next == task.sent {
+            return Stride::Served(done);
+        }
+
+        // All of it has happened.
+        task.streak += 1;
+        self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, 0));
+        self.totals.seen += 1;
+        self.totals.sent += 1;
+        if observed {
+            tally.seen += 1;
+            tally.unchanged += 1;
+            if lane.hint.is_some() {
+                tally.same_hints += 1;
+            } else {
+                tally.count_hints(hint, 1);
+            }
+        }
+        if model.observed(seen) {
+            tally.count_wait(wait);
+        }
+        if next < model.horizon {
+            tally.windows[(next / WINDOW) as usize] += 1;
+        }
+        if model.observed(next) {
+            tally.sent += 1;
+            tally.gap.record(next - task.sent);
+            self.members[task.member as usize].polls += 1;
+        }
+        task.polls += 1;
+        (task.sent, task.tick, task.at_once, task.state) = (next, 0, 0, state);
+        let step = if out == 0 { Step::Sends } else { Step::Arrives };
+        Stride::On(Event {
+            time: arrival,
+            order: step.of(event.order),
+            kind: Kind::Poll,
+            tag: task.polls as u16,
+            slot: event.slot,
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! Decisions ready made: those on answers that all bear the same hint, while nothing else happens.
+//!
+//! That is what nearly all polls are. What stands before the jitter is then a function of the number of waits since the backoff started alone,
+//! and is written down once for each of them.
+
+use super::decide::{Grown, Reading, bit, bound};
+use super::stages::part;
+use super::{
+    BoundsAt, Decision, FOREVER, Jitter, Nanos, Policy, RawHint, Saw, Stage, State, Timer, Wait,
+};
+
+/// Backoffs that take longer to settle are not written down.
+const MOST_ROWS: u32 = 256;
+
+/// The decisions of a policy on a hint that stays the same: [`Steady::decide`] is [`Policy::decide`] for [`Saw::Unchanged`] with that hint, once
+/// the creation and one answer have been seen and as long as there are no errors, changes or questions.
+#[derive(Clone, Debug)]
+pub struct Steady {
+    /// By number of the wait; the last repeats.
+    rows: Box<[Row]>,
+    timer: Timer,
+    /// Does the timer change any wait?
+    timed: bool,
+}
+
+/// A wait before its jitter, and what holds after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Row {
+    /// The wait.
+    backed: Nanos,
+    /// The least that jitter makes of it.
+    least: Nanos,
+    /// Jittered waits are uniform over so much above that.
+    span: Nanos,
+    /// Bounds of the jittered wait.
+    floor: Nanos,
+    ceiling: Nanos,
+    /// The stages that changed it, a bit each.
+    touched: u16,
+    /// The last of them.
+    cause: Stage,
+}
+
+/// A wait, and how it came about: a [`super::Wait`] without its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteadyWait {
+    /// The effective interval.
+    pub wait: Nanos,
+    /// The last stage that changed it.
+    pub cause: Stage,
+    /// Which stages changed it, a bit each.
+    pub touched: u16,
+}
+
+impl From<Wait> for SteadyWait {
+    fn from(wait: Wait) -> Self {
+        SteadyWait {
+            wait: wait.wait,
+            cause: wait.cause,
+            touched: wait.touched,
+        }
+    }
+}
+
+impl Steady {
+    /// Those of a policy on a hint; `None` where they depend on more than the number of the wait.
+    pub fn new(policy: &Policy, hint: RawHint) -> Option<Self> {
+        let last = policy.backoff.settles_at().filter(|k| *k < MOST_ROWS)?;
+        if policy.jitter_step > 0 || matches!(policy.jitter, Jitter::Decorrelated { .. }) {
+            return None;
+        }
+        let mut state = State::default();
+        for saw in [Saw::Created(hint), Saw::Unchanged(hint)] {
+            let Decision::Wait(_) = policy.decide(&mut state, saw, 0) else {
+                return None;
+            };
+        }
+        let before = state;
+        let Reading::Value(base, stage) = policy.read_answer(&mut state, hint) else {
+            return None;
+        };
+        if state != before {
+            return None;
+        }
+        let rows = (0..=last).map(|k| Row::new(policy, policy.grow(k, base, stage)));
+        let timer = policy.timer;
+        Some(Steady {
+            rows: rows.collect::<Option<_>>()?,
+            timer,
+            timed: timer.quantum > 1 || timer.minimum > 0 || timer.maximum < FOREVER,
+        })
+    }
+
+    /// The decision; `u` is a uniform 64-bit fraction of one for the jitter.
+    #[inline(always)]
+    pub fn decide(&self, state: &mut State, u: u64) -> SteadyWait {
+        let row = &self.rows[usize::from(state.waits).min(self.rows.len() - 1)];
+        let jittered = row.least + part(row.span, u);
+        let floored = jittered.max(row.floor);
+        let cut = floored.min(row.ceiling);
+        let (jitter, floor) = (jittered != row.backed, floored != jittered);
+        let ceiling = cut != floored;
+        let mut touched = row.touched
+            | u16::from(jitter) << Stage::Jitter as u8
+            | u16::from(floor) << Stage::Floor as u8
+            | u16::from(ceiling) << Stage::Ceiling as u8;
+        let mut cause = if jitter { Stage::Jitter } else { row.cause };
+        cause = if floor { Stage::Floor } else { cause };
+        cause = if ceiling { Stage::Ceiling } else { cause };
+        let mut wait = cut;
+        if self.timed {
+            wait = self.timer.apply(cut);
+            if wait != cut {
+                touched |= bit(Stage::Timer);
+                cause = Stage::Timer;
+            }
+        }
+        state.waits = state.waits.saturating_add(1);
+        state.previous = wait;
+        SteadyWait {
+            wait,
+            cause,
+            touched,
+        }
+    }
+}
+
+impl Row {
+    fn new(policy: &Policy, grown: Grown) -> Option<Self> {
+        let Grown {
+            steps,
+            mut touched,
+            mut cause,
+            ceiling,
+        } = grown;
+        let mut backed = steps[2];
+        if policy.bounds == BoundsAt::BeforeJitter {
+            backed = bound(backed, policy.floor, ceiling, &mut touched, &mut cause);
+        }
+        // "For ever" has no jitter.
+        let (least, span) = if backed < FOREVER {
+            policy.jitter.range(backed, backed)
+        } else {
+            return None;
+        };
+        let (floor, ceiling) = if policy.bounds == BoundsAt::Final {
+            // The floor comes first.
+            (policy.floor, ceiling)
+        } else {
+            (0, Nanos::MAX)
+        };
+        Some(Row {
+            backed,
+            least,
+            span,
+            floor,
+            ceiling,
+            touched,
+            cause,
+        })
+    }
+}
