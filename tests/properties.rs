@@ -1221,6 +1221,7 @@ proptest! {
                 policy.decide(&mut state, saw, draws[0]);
             }
             let mut ready_made = state;
+            prop_assert!(steady.holds(&state));
             for u in &draws {
                 let decision = policy.decide(&mut state, Saw::Unchanged(hint), *u);
                 let Decision::Wait(wait) = decision else {

@@ -39,20 +39,21 @@ enum State {
 
 /// The state of one breaker.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Breaker {
-    rules: Rules,
     state: State,
-    /// When it last left the closed state.
-    since: u64,
     /// Failures in a row.
     failures: u32,
+    /// How often it has opened, again included: answers to polls that passed before tell nothing.
+    pub openings: u32,
+    rules: Rules,
+    /// When it last left the closed state.
+    since: u64,
     /// Answers in the window: when, and whether they failed.
     recent: VecDeque<(u64, bool)>,
     failed_in_window: u32,
     /// Probes without an answer as yet.
     probing: u32,
-    /// How often it has opened, again included: answers to polls that passed before tell nothing.
-    pub openings: u32,
     /// Polls that it holds back.
     pub waiting: VecDeque<Ticket>,
     /// Is the event of its becoming half open on its way?
@@ -92,6 +93,27 @@ impl Breaker {
             }
             State::HalfOpen | State::Open(_) => Passage::Barred,
         }
+    }
+
+    /// Do all polls pass?
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// A good answer was seen, to a poll that passed after so many openings and was no probe. `false` where more than a count comes of it: then
+    /// nothing has happened.
+    #[inline]
+    pub fn note_success(&mut self, openings: u32) -> bool {
+        if openings != self.openings || self.state != State::Closed {
+            // It tells nothing.
+            return true;
+        }
+        if let Opens::Consecutive(_) = self.rules.opens {
+            self.failures = 0;
+            return true;
+        }
+        false
     }
 
     /// When it becomes half open; `None` where it is not open.

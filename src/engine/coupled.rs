@@ -40,13 +40,11 @@ pub enum Phase {
     Cancelling,
 }
 
-/// What the engine keeps of a coupled loop beside its task.
+/// What the engine keeps of a coupled loop beside its task: four cache lines, of which the first two are all that a poll in the middle of a loop
+/// needs.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(128))]
 pub struct Loop {
-    /// Where it stands.
-    pub phase: Phase,
-    /// Low bits of the number of the poll in flight: events of others are stale.
-    pub flight: u16,
     /// The timer that counts; events of others are stale.
     pub timer: u64,
     /// The tick that the timer counts as.
@@ -55,44 +53,50 @@ pub struct Loop {
     pub since: u64,
     /// When its poll came to the budget.
     pub ready: u64,
-    /// Turns at that instant in a row.
-    pub turns: u16,
-    /// Number of its wait in a queue: tickets of others are stale.
-    pub ticket: u32,
-    /// The places that it holds, a bit each.
-    pub places: u8,
-    /// Its poll rides on another loop's request.
-    pub rides: bool,
     /// When the state was read that its answer tells.
     pub read_at: u64,
     /// The answer on its way.
     pub answer: Answer,
     /// … is seen then.
     pub seen_at: u64,
-    /// That answer has taken no time.
-    pub instant: bool,
+    /// Its breaker; [`u32::MAX`] for none.
+    pub breaker: u32,
+    /// The limiter of its connection; [`u32::MAX`] for none.
+    pub connection: u32,
+    /// Its host.
+    pub host: u32,
+    /// Openings of its breaker when its poll passed: answers to polls of before tell nothing.
+    pub openings: u32,
     /// Requests of this poll that the transport has sent again.
     pub attempt: u32,
     /// Sends that are no polls of the policy's.
     pub uncounted: u32,
-    /// The limiter of its connection; [`u32::MAX`] for none.
-    pub connection: u32,
-    /// Its breaker; [`u32::MAX`] for none.
-    pub breaker: u32,
+    /// Low bits of the number of the poll in flight: events of others are stale.
+    pub flight: u16,
+    /// Turns at that instant in a row.
+    pub turns: u16,
+    /// Where it stands.
+    pub phase: Phase,
+    /// The places that it holds, a bit each.
+    pub places: u8,
+    /// Its poll rides on another loop's request.
+    pub rides: bool,
+    /// That answer has taken no time.
+    pub instant: bool,
     /// Its poll is a probe.
     pub probe: bool,
-    /// Its host.
-    pub host: u32,
+    /// The poll in flight asks for the result: it is answered at the end.
+    pub awaits_result: bool,
+    /// The answer seen last was that to a request for the result.
+    pub has_result: bool,
+    /// Number of its wait in a queue: tickets of others are stale.
+    pub ticket: u32,
     /// When the task asks for input; [`u64::MAX`] for never.
     pub asks_at: u64,
     /// How long it runs once it has the answer.
     pub left: u64,
     /// Questions that it has asked before this one.
     pub question: u32,
-    /// The poll in flight asks for the result: it is answered at the end.
-    pub awaits_result: bool,
-    /// The answer seen last was that to a request for the result.
-    pub has_result: bool,
     /// Its host has seen the question.
     pub asked: bool,
     /// … and it was counted.
@@ -113,11 +117,11 @@ pub struct Loop {
     pub doubles: u32,
     /// When a double began; 0 for others.
     pub born: u64,
-    /// Openings of its breaker when its poll passed: answers to polls of before tell nothing.
-    pub openings: u32,
     /// When a caller who waits for `tasks/cancel` has control again.
     pub settles_at: u64,
 }
+
+const _: () = assert!(std::mem::offset_of!(Loop, ticket) <= 128);
 
 impl Default for Loop {
     fn default() -> Self {

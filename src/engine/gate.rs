@@ -23,6 +23,16 @@ const OF_PLACES: usize = 4;
 /// The last place is that on the connection of a host and a server, which its policy limits.
 const CONNECTION: usize = 3;
 
+/// The numbers of the bits that are set, ascending.
+#[inline(always)]
+fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(bit)
+    })
+}
+
 /// The limiters of all budgets.
 #[derive(Debug, Default)]
 pub struct Gates {
@@ -35,6 +45,8 @@ pub struct Gates {
     connections: HashMap<(u32, u32), u32>,
     /// Least weight of all tenants.
     least_weight: f64,
+    /// Stages at which polls may have to pass a limiter, a bit each.
+    stages: u8,
 }
 
 impl Gates {
@@ -63,6 +75,7 @@ impl Gates {
         ];
         for (stage, (count, limiter)) in stages.into_iter().enumerate() {
             if let Some(limiter) = limiter {
+                gates.stages |= 1 << stage;
                 gates.first[stage] = Some(gates.limiters.len() as u32);
                 gates.limiters.extend((0..count).map(|_| limiter.clone()));
             }
@@ -84,6 +97,28 @@ impl Gates {
             _ => 0,
         };
         self.first[stage].map(|first| first + within)
+    }
+
+    /// Takes what a poll needs of all limiters, if it is there and nobody waits for it; else nothing.
+    #[inline(always)]
+    pub fn let_pass(&mut self, task: &Task, state: &mut Loop, now: u64) -> bool {
+        let free = bits(self.stages).all(|stage| {
+            let id = self.limiter(stage, task, state);
+            let limiter = id.map(|id| &self.limiters[id as usize]);
+            limiter.is_none_or(|l| l.waiting.is_empty() && l.has_room(now))
+        });
+        if !free {
+            return false;
+        }
+        for stage in bits(self.stages) {
+            if let Some(id) = self.limiter(stage, task, state) {
+                self.limiters[id as usize].take(now);
+                if stage < OF_PLACES {
+                    state.places |= 1 << stage;
+                }
+            }
+        }
+        true
     }
 
     /// The stage of a limiter.
@@ -128,6 +163,7 @@ impl Simulation<'_> {
         let connections = &mut gates.connections;
         let number = *connections.entry((host, task.server)).or_insert(next);
         if number == next {
+            gates.stages |= 1 << CONNECTION;
             gates.limiters.push(Limiter::of_places(limit));
         }
         number
@@ -306,10 +342,9 @@ impl Simulation<'_> {
     /// A poll passes the budgets from `stage` on, and is sent; or it waits at one, or is left out.
     fn pass(&mut self, slot: u32, stage: usize) {
         let now = self.now;
-        let task = self.slab.tasks[slot as usize];
-        for stage in stage..STAGES {
-            let state = &self.loops[slot as usize];
-            let Some(id) = self.gates.limiter(stage, &task, state) else {
+        for stage in bits(self.gates.stages >> stage << stage) {
+            let (task, state) = (&self.slab.tasks[slot as usize], &self.loops[slot as usize]);
+            let Some(id) = self.gates.limiter(stage, task, state) else {
                 continue;
             };
             let limiter = &mut self.gates.limiters[id as usize];
@@ -326,6 +361,7 @@ impl Simulation<'_> {
             }
             let ticket = self.ticket(slot);
             self.loops[slot as usize].phase = Phase::Queued;
+            let task = &self.slab.tasks[slot as usize];
             let weight = self.model.tenants[task.class as usize].weight;
             let share = weight / self.gates.least_weight;
             let waiting = &mut self.gates.limiters[id as usize].waiting;
@@ -336,7 +372,8 @@ impl Simulation<'_> {
             self.model.budget.is_some() || self.loops[slot as usize].connection < u32::MAX;
         if limited && self.model.observed(now) {
             let waited = now - self.loops[slot as usize].ready;
-            self.pairs[task.pair as usize].budget_delay.record(waited);
+            let pair = self.slab.tasks[slot as usize].pair as usize;
+            self.pairs[pair].budget_delay.record(waited);
         }
         let tick = self.loops[slot as usize].tick;
         self.send::<false>(slot, now, tick);

@@ -6,6 +6,7 @@ use super::limiter::Passed;
 use super::outage::Downtime;
 use super::server::{Answer, delay};
 use super::station::Served;
+use super::task::Task;
 use crate::metrics::tally::Failure;
 use crate::model::{Model, Per};
 use crate::random::{Key, Purpose, unit};
@@ -52,6 +53,31 @@ impl Guards {
             up_since: vec![0; downtimes.len()],
             downtimes,
         }
+    }
+}
+
+impl Guards {
+    /// Counts a request about a task against the limits of its server; `Some` is the instant at which it may pass, where it may not: then it is not counted.
+    #[inline]
+    pub fn count(&mut self, model: &Model, task: &Task, now: u64) -> Option<u64> {
+        let class = &model.servers[task.server_class as usize];
+        let place = |per| match per {
+            Per::Server => (task.server - class.first) as usize,
+            Per::Tenant => task.member as usize,
+            Per::Host => model.host_of(task.class, task.member, task.ordinal) as usize,
+        };
+        let passed = &mut self.passed[task.server_class as usize];
+        let next = class.limits.iter().zip(&*passed);
+        let next = next
+            .map(|(limit, counts)| counts[place(limit.per)].next(now))
+            .max();
+        if next.is_some_and(|next| next > now) {
+            return next;
+        }
+        for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
+            counts[place(limit.per)].take(now);
+        }
+        None
     }
 }
 
@@ -318,29 +344,12 @@ impl Simulation<'_> {
 
     /// Counts a request against the limits of a server; `Some` is the instant at which it may pass, where it may not.
     pub(super) fn over_limit(&mut self, slot: u32) -> Option<u64> {
-        let task = self.slab.tasks[slot as usize];
+        let task = &self.slab.tasks[slot as usize];
         let (model, now) = (self.model, self.now);
         let class = &model.servers[task.server_class as usize];
         if class.limits.is_empty() || self.reads_store(task.class) {
             return None;
         }
-        let host = model.host_of(task.class, task.member, task.ordinal);
-        let place = |per| match per {
-            Per::Server => (task.server - class.first) as usize,
-            Per::Tenant => task.member as usize,
-            Per::Host => host as usize,
-        };
-        let passed = &mut self.guards.passed[task.server_class as usize];
-        let next = class.limits.iter().zip(&*passed);
-        let next = next
-            .map(|(limit, counts)| counts[place(limit.per)].next(now))
-            .max();
-        if next.is_some_and(|next| next > now) {
-            return next;
-        }
-        for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
-            counts[place(limit.per)].take(now);
-        }
-        None
+        self.guards.count(model, task, now)
     }
 }

@@ -321,7 +321,14 @@ impl Simulation<'_> {
         } else {
             0
         };
-        let mut decision = policy.decide(&mut task.state, saw, bits);
+        let waits = model.pairs[task.pair as usize].waits.as_ref();
+        let waits = waits.filter(|waits| {
+            matches!(saw, Saw::Unchanged(_)) && !task.traced && waits.holds(&task.state)
+        });
+        let mut decision = match waits {
+            Some(waits) => Decision::Wait(waits.decide(&mut task.state, bits).into()),
+            None => policy.decide(&mut task.state, saw, bits),
+        };
         if !PLAIN && retry_after < u64::MAX {
             let good = !matches!(saw, Saw::Error | Saw::TimedOut | Saw::SlowDown);
             decision = policy.obey(&mut task.state, decision, retry_after, good);

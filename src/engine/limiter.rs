@@ -14,18 +14,23 @@ pub struct Tokens {
     bucket: Bucket,
     /// When it is full again, in units of 2^-20 ns.
     full: u128,
+    /// A token is there so long before that, in the same units.
+    head: u128,
 }
 
 impl Tokens {
     /// A full bucket.
     pub fn new(bucket: Bucket) -> Self {
-        Tokens { bucket, full: 0 }
+        Tokens {
+            bucket,
+            full: 0,
+            head: bucket.period * u128::from(bucket.burst - 1),
+        }
     }
 
     /// When the next token is there, ns, rounded up.
     pub fn next(&self) -> u64 {
-        let head = self.bucket.period * u128::from(self.bucket.burst - 1);
-        let at = self.full.saturating_sub(head);
+        let at = self.full.saturating_sub(self.head);
         u64::try_from((at + (1 << FRACTION) - 1) >> FRACTION).unwrap_or(u64::MAX)
     }
 

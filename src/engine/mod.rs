@@ -30,6 +30,7 @@ mod server;
 mod share;
 mod station;
 mod steady;
+mod steady_coupled;
 mod task;
 pub mod trace;
 
@@ -46,7 +47,7 @@ use fleet::Host;
 use gate::Gates;
 use guard::Guards;
 use limiter::Ticket;
-use queue::{Event, Kind, Queue, Step, order};
+use queue::{Event, Kind, Line, Queue, Step, order};
 pub use station::Served;
 use station::Station;
 use steady::Stride;
@@ -305,14 +306,8 @@ impl<'m> Simulation<'m> {
     fn run(&mut self, until: u64, stop: &AtomicBool) -> Result<(), RunError> {
         let mut until_look = 1u32;
         while let Some(event) = self.queue.pop_before(until) {
-            if self.slab.tasks.len() > CACHED
-                && let Some(coming) = self.queue.ahead(16)
-                && let Some(task) = self.slab.tasks.get(coming.slot as usize)
-            {
-                prefetch(task);
-                if let Some(state) = self.loops.get(coming.slot as usize) {
-                    prefetch(state);
-                }
+            if self.slab.tasks.len() > CACHED {
+                self.fetch_ahead(event.kind);
             }
             debug_assert!(event.time >= self.now, "time runs backwards: {event:?}");
             self.now = event.time;
@@ -329,6 +324,33 @@ impl<'m> Simulation<'m> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
+    /// Asks for what the events that come after one of `kind` will need.
+    #[inline(always)]
+    fn fetch_ahead(&self, kind: Kind) {
+        let ahead = |n| match kind {
+            Kind::Answer => self.queue.ahead_in(Line::Answers, n),
+            Kind::Poll if !self.loops.is_empty() => self.queue.ahead_in(Line::Polls, n),
+            _ => self.queue.ahead(n),
+        };
+        let Some(coming) = ahead(16) else {
+            return;
+        };
+        let slot = coming.slot as usize;
+        if let Some(task) = self.slab.tasks.get(slot) {
+            prefetch(task);
+        }
+        if let Some(state) = self.loops.get(slot) {
+            prefetch(state);
+            if kind == Kind::Timer
+                && let Some(sooner) = ahead(8)
+                && let Some(state) = self.loops.get(sooner.slot as usize)
+                && let Some(breaker) = self.breakers.get(state.breaker as usize)
+            {
+                prefetch(breaker);
+            }
+        }
+    }
+
     /// What happens at an event.
     #[inline(always)]
     fn handle(&mut self, event: Event) {
@@ -341,15 +363,18 @@ impl<'m> Simulation<'m> {
             Kind::Poll => match self.stride(event) {
                 Stride::On(next) => self.queue.push(next),
                 Stride::Served(done) => self.answer_now(event.slot, done),
+                Stride::Halt if self.is_served_steadily(event) => {}
                 Stride::Halt => self.poll_arrives(event.slot, event.tag),
             },
             Kind::Result => self.result_arrives(event.slot),
             Kind::Cancel => self.cancel_arrives(event.slot),
             Kind::Update => self.update_comes(event.slot),
             Kind::Release => self.release_comes(event.slot, event.tag),
+            Kind::Answer if self.goes_on_steadily(event) => {}
             Kind::Answer => self.answer_arrives(event.slot, event.tag),
             Kind::Notice => self.notice_comes(event.slot),
             Kind::Reconnect => self.reconnect(event),
+            Kind::Timer if self.sends_steadily(event) => {}
             Kind::Timer => self.timer_fires(event.slot),
             Kind::CommonTimer => self.common_timer_fires(event.slot, event.tag),
             Kind::Turn => self.turn_comes(event.slot),

@@ -146,13 +146,18 @@ pub enum Line {
     Answers,
 }
 
+/// Lines, and the heap after them.
+const LINES: usize = 4;
+
 /// Events that stand in no bucket.
 #[derive(Debug)]
 struct Side {
     /// By [`Line`], each ascending.
-    lines: [VecDeque<Event>; 3],
+    lines: [VecDeque<Event>; LINES - 1],
     heap: BinaryHeap<Reverse<Event>>,
-    /// Time of the first of them all; [`u64::MAX`] where there are none.
+    /// Times of the first of each line, and of the heap; [`u64::MAX`] where there are none.
+    heads: [u64; LINES],
+    /// Time of the first of them all.
     first: u64,
     len: usize,
 }
@@ -160,48 +165,63 @@ struct Side {
 impl Side {
     fn push(&mut self, event: Event) {
         self.heap.push(Reverse(event));
-        self.len += 1;
-        self.first = self.first.min(event.time);
+        self.note(LINES - 1, event.time);
     }
 
     /// Puts an event at the end of its line, if it belongs there.
     #[inline]
     fn line_up(&mut self, line: Line, event: Event) -> bool {
-        let line = &mut self.lines[line as usize];
-        if line.back().is_some_and(|last| later(last, &event)) {
+        let events = &mut self.lines[line as usize];
+        if events.back().is_some_and(|last| later(last, &event)) {
             return false;
         }
-        line.push_back(event);
-        self.len += 1;
-        self.first = self.first.min(event.time);
+        events.push_back(event);
+        self.note(line as usize, event.time);
         true
     }
 
-    /// The first event, and the line in which it stands.
     #[inline]
-    fn peek(&self) -> Option<(Event, Option<usize>)> {
-        let mut first = self.heap.peek().map(|Reverse(event)| (*event, None));
-        for (i, line) in self.lines.iter().enumerate() {
-            if let Some(event) = line.front()
-                && first.is_none_or(|(least, _)| later(&least, event))
+    fn note(&mut self, line: usize, time: u64) {
+        self.len += 1;
+        self.heads[line] = self.heads[line].min(time);
+        self.first = self.first.min(time);
+    }
+
+    /// The first event, and where it stands.
+    #[inline]
+    fn peek(&self) -> Option<(&Event, usize)> {
+        let front = |line: usize| match self.lines.get(line) {
+            Some(line) => line.front(),
+            None => self.heap.peek().map(|Reverse(event)| event),
+        };
+        let mut first: Option<(&Event, usize)> = None;
+        for line in (0..LINES).filter(|line| self.heads[*line] == self.first) {
+            if let Some(event) = front(line)
+                && first.is_none_or(|(least, _)| later(least, event))
             {
-                first = Some((*event, Some(i)));
+                first = Some((event, line));
             }
         }
         first
     }
 
-    /// Takes the first event, which `peek` has found in that line.
+    /// Takes the first event, which `peek` has found there.
     #[inline]
-    fn remove(&mut self, line: Option<usize>) {
-        match line {
-            Some(line) => drop(self.lines[line].pop_front()),
-            None => drop(self.heap.pop()),
-        }
+    fn remove(&mut self, line: usize) {
+        let next = match self.lines.get_mut(line) {
+            Some(line) => {
+                line.pop_front();
+                line.front()
+            }
+            None => {
+                self.heap.pop();
+                self.heap.peek().map(|Reverse(event)| event)
+            }
+        };
+        self.heads[line] = next.map_or(u64::MAX, |event| event.time);
         self.len -= 1;
-        let lines = self.lines.iter().filter_map(|line| line.front());
-        let heap = self.heap.peek().map_or(u64::MAX, |Reverse(e)| e.time);
-        self.first = lines.map(|e| e.time).fold(heap, u64::min);
+        let [a, b, c, d] = self.heads;
+        self.first = a.min(b).min(c.min(d));
     }
 }
 
@@ -217,6 +237,7 @@ impl Default for Queue {
             side: Side {
                 lines: Default::default(),
                 heap: BinaryHeap::new(),
+                heads: [u64::MAX; LINES],
                 first: u64::MAX,
                 len: 0,
             },
@@ -313,9 +334,9 @@ impl Queue {
             let near = self.current != u64::MAX && self.side.first >> self.width <= self.current;
             let side = if near { self.side.peek() } else { None };
             let event = match (due, side) {
-                (Some(due), Some((side, line))) if later(&due, &side) => (side, Some(line)),
+                (Some(due), Some((side, line))) if later(&due, side) => (*side, Some(line)),
                 (Some(due), _) => (due, None),
-                (None, Some((side, line))) => (side, Some(line)),
+                (None, Some((side, line))) => (*side, Some(line)),
                 (None, None) => {
                     if !self.advance() {
                         return None;
@@ -339,6 +360,12 @@ impl Queue {
     #[inline]
     pub fn ahead(&self, n: usize) -> Option<&Event> {
         self.due.get(self.next + n)
+    }
+
+    /// … in a line.
+    #[inline]
+    pub fn ahead_in(&self, line: Line, n: usize) -> Option<&Event> {
+        self.side.lines[line as usize].get(n)
     }
 
     /// How many wait.

@@ -141,7 +141,11 @@ impl Simulation<'_> {
     }
 
     /// A poll is sent, to arrive at `arrival`, and those that wait to ride on it with it.
+    #[inline]
     pub(super) fn take_riders_along(&mut self, carrier: u32, arrival: u64) {
+        if self.waiting_riders.is_empty() {
+            return;
+        }
         let Some(waiting) = self.waiting_riders.remove(&carrier) else {
             return;
         };
@@ -165,7 +169,14 @@ impl Simulation<'_> {
     }
 
     /// The poll that others wait to ride on will not be sent, or is given up: they are polled by themselves.
+    #[inline]
     pub(super) fn let_riders_off(&mut self, carrier: u32) {
+        if !(self.waiting_riders.is_empty() && self.riders.is_empty()) {
+            self.let_them_off(carrier);
+        }
+    }
+
+    fn let_them_off(&mut self, carrier: u32) {
         let flight = self.loops[carrier as usize].flight;
         let waiting = self.waiting_riders.remove(&carrier).unwrap_or_default();
         let riding = self.riders.remove(&(carrier, flight)).unwrap_or_default();
@@ -201,7 +212,14 @@ impl Simulation<'_> {
     }
 
     /// The answer to a poll will be seen at `seen`: those that ride on it see theirs then, too.
+    #[inline]
     pub(super) fn answer_riders(&mut self, carrier: u32, seen: u64, answer: Answer) {
+        if !self.riders.is_empty() {
+            self.answer_them(carrier, seen, answer);
+        }
+    }
+
+    fn answer_them(&mut self, carrier: u32, seen: u64, answer: Answer) {
         let read_at = self.loops[carrier as usize].read_at;
         let again =
             matches!(answer, Answer::Failed(failure, _) if self.may_send_again(carrier, failure));

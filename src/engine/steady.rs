@@ -34,7 +34,7 @@ impl Simulation<'_> {
         };
         let policy = policy(model, task.class);
         let (key, index) = (task.key, u64::from(task.polls));
-        let in_the_middle = index >= 2 && task.polls < policy.max_polls && task.polled();
+        let in_the_middle = task.polls < policy.max_polls && task.polled();
         if !in_the_middle || task.traced {
             return Stride::Halt;
         }
@@ -70,7 +70,8 @@ impl Simulation<'_> {
         };
         let mut state = task.state;
         let mut hint = RawHint::Absent;
-        let wait = if let Some(waits) = &lane.waits {
+        let waits = pair.waits.as_ref().filter(|waits| waits.holds(&state));
+        let wait = if let Some(waits) = waits {
             waits.decide(&mut state, bits)
         } else {
             hint = hint_of(model, task, index, done);

@@ -111,13 +111,18 @@ impl Model {
                     },
                     guarded: guarded(server) || carrier.requests_per_poll > 1,
                     coupled: coupled(&model, tenant, server, carrier),
+                    waits: match server.hint {
+                        HintSource::Constant(hint) => {
+                            Steady::new(&model.policies[tenant.policy], hint)
+                        }
+                        _ => None,
+                    },
                     lane: None,
+                    coupled_lane: None,
                 }
             })
             .collect();
-        for i in 0..model.pairs.len() {
-            model.pairs[i].lane = lane(&model, i);
-        }
+        find_lanes(&mut model);
         model.partition = partition::worth_while(&model);
         model
     }
@@ -136,13 +141,45 @@ fn guarded(server: &ServerClass) -> bool {
         || server.retry_after_on_success.is_some()
 }
 
+/// Finds the lanes of all pairs.
+pub(super) fn find_lanes(model: &mut Model) {
+    for i in 0..model.pairs.len() {
+        let lane = lane(model, i);
+        let pair = &mut model.pairs[i];
+        (pair.lane, pair.coupled_lane) = if pair.coupled {
+            (None, lane)
+        } else {
+            (lane, None)
+        };
+    }
+}
+
 /// What polls in the middle of a loop need to know; `None` where they are not all alike.
 fn lane(model: &Model, pair: usize) -> Option<Lane> {
     let server = &model.servers[pair % model.servers.len()];
-    let policy = &model.policies[model.tenants[pair / model.servers.len()].policy];
+    let tenant = &model.tenants[pair / model.servers.len()];
+    let (policy, carrier) = (
+        &model.policies[tenant.policy],
+        &model.carriers[tenant.policy],
+    );
     let pair = &model.pairs[pair];
-    let fails = server.queue_limit < u64::MAX;
-    if pair.guarded || pair.coupled || fails || server.reads_late() || !policy.fixed_delay {
+    let fails = server.queue_limit < u64::MAX
+        || server.outage.is_some()
+        || server.request_loss > 0.0
+        || server.answer_loss > 0.0
+        || server.ttl < FOREVER
+        || server.minimum_gap.is_some()
+        || server.retry_after_on_success.is_some();
+    let changes = server.reads_late() || !server.slow.is_empty() || server.growth > 0.0;
+    // Rate limits couple the polls of different tasks, but for that they are alike.
+    let guarded = !pair.coupled && pair.guarded || carrier.on_server && !server.limits.is_empty();
+    let hosts = tenant.host_loop.is_some() || tenant.reconnect.is_some() || tenant.input.is_some();
+    let carried = carrier.requests_per_poll > 1
+        || carrier.hold > 0
+        || carrier.lease
+        || carrier.push != Push::Ignored && server.notifications.is_some()
+        || carrier.schedule != Schedule::PerTask;
+    if guarded || fails || changes || hosts || carried || !policy.fixed_delay {
         return None;
     }
     let hint = match server.hint {
@@ -157,9 +194,9 @@ fn lane(model: &Model, pair: usize) -> Option<Lane> {
         lifetime = lifetime.saturating_sub(least).saturating_sub(1);
     }
     Some(Lane {
-        waits: hint.and_then(|hint| Steady::new(policy, hint)),
         hint,
         lifetime,
+        timeout: carrier.timeout,
     })
 }
 

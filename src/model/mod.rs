@@ -130,19 +130,23 @@ pub struct Pair {
     pub guarded: bool,
     /// Do its loops depend on each other, or on anything that only the clock can tell? Then timers, answers and aborts are events.
     pub coupled: bool,
+    /// The decisions of its loops, where they are ready made.
+    pub waits: Option<Steady>,
     /// What a poll in the middle of a loop needs to know, where such polls are all alike.
     pub lane: Option<Lane>,
+    /// … of a coupled loop.
+    pub coupled_lane: Option<Lane>,
 }
 
 /// What a poll in the middle of a loop needs to know: one that is served, finds its task as it was, and is followed by the next one.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// The decisions, where they are ready made.
-    pub waits: Option<Steady>,
     /// The hint, where it is always the same.
     pub hint: Option<RawHint>,
     /// Polls later than this after the task's creation stand at the end of a loop.
     pub lifetime: u64,
+    /// A request is given up after this; [`crate::policy::FOREVER`] for never.
+    pub timeout: u64,
 }
 
 /// How the polls of a policy are carried: what stands around its decisions.
@@ -373,8 +377,9 @@ impl Model {
     /// hold the engine's two ways equal with it.
     pub fn couple_all(&mut self) {
         for pair in &mut self.pairs {
-            (pair.coupled, pair.lane) = (true, None);
+            pair.coupled = true;
         }
+        compile::find_lanes(self);
         self.partition = Partition::Whole;
     }
 

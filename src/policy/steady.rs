@@ -12,12 +12,14 @@ use super::{
 /// Backoffs that take longer to settle are not written down.
 const MOST_ROWS: u32 = 256;
 
-/// The decisions of a policy on a hint that stays the same: [`Steady::decide`] is [`Policy::decide`] for [`Saw::Unchanged`] with that hint, once
-/// the creation and one answer have been seen and as long as there are no errors, changes or questions.
+/// The decisions of a policy on a hint that stays the same: [`Steady::decide`] is [`Policy::decide`] for [`Saw::Unchanged`] with that hint, for
+/// states of which [`Steady::holds`]: those after the creation and one answer, as long as there are no errors, questions or `slow_down`s.
 #[derive(Clone, Debug)]
 pub struct Steady {
     /// By number of the wait; the last repeats.
     rows: Box<[Row]>,
+    /// A state for which they hold.
+    state: State,
     timer: Timer,
     /// Does the timer change any wait?
     timed: bool,
@@ -62,6 +64,17 @@ impl From<Wait> for SteadyWait {
     }
 }
 
+impl From<SteadyWait> for Wait {
+    fn from(wait: SteadyWait) -> Self {
+        Wait {
+            wait: wait.wait,
+            cause: wait.cause,
+            touched: wait.touched,
+            steps: [wait.wait; 4],
+        }
+    }
+}
+
 impl Steady {
     /// Those of a policy on a hint; `None` where they depend on more than the number of the wait.
     pub fn new(policy: &Policy, hint: RawHint) -> Option<Self> {
@@ -86,9 +99,20 @@ impl Steady {
         let timer = policy.timer;
         Some(Steady {
             rows: rows.collect::<Option<_>>()?,
+            state,
             timer,
             timed: timer.quantum > 1 || timer.minimum > 0 || timer.maximum < FOREVER,
         })
+    }
+
+    /// Are the decisions those of a loop that remembers `state`?
+    #[inline(always)]
+    pub fn holds(&self, state: &State) -> bool {
+        let own = &self.state;
+        let kept = state.kept == own.kept && state.creation == own.creation;
+        let from = (state.kept_from, state.creation_from) == (own.kept_from, own.creation_from);
+        let calm = state.errors | state.slow_downs | state.asked == 0;
+        kept && from && calm
     }
 
     /// The decision; `u` is a uniform 64-bit fraction of one for the jitter.

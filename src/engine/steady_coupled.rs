@@ -1,0 +1,222 @@
+//! Polls in the middle of a coupled loop: the three events of a poll that nothing keeps from being sent, served and answered.
+//!
+//! Each does what [`super::coupled`], [`super::gate`] and [`super::guard`] do step by step. It looks first whether anything stands in the way;
+//! if so nothing has happened yet, and the event is left to them.
+
+use super::Simulation;
+use super::coupled::Phase;
+use super::host::{mark, policy};
+use super::queue::{Event, Kind, Line, Step};
+use super::server::{Answer, hint_of};
+use crate::metrics::tally::WINDOW;
+use crate::policy::{Decision, FOREVER, Saw, SteadyWait};
+use crate::random::Purpose;
+
+impl Simulation<'_> {
+    /// A timer fires, and the poll is sent. `false`: nothing has happened.
+    #[inline(always)]
+    pub(super) fn sends_steadily(&mut self, event: Event) -> bool {
+        let (model, now) = (self.model, event.time);
+        let (task, state) = (
+            &mut self.slab.tasks[event.slot as usize],
+            &mut self.loops[event.slot as usize],
+        );
+        let pair = &model.pairs[task.pair as usize];
+        let Some(lane) = &pair.coupled_lane else {
+            return false;
+        };
+        let sleeps = task.polled() && state.phase == Phase::Sleeping && state.timer == now;
+        let out = (pair.delay).draw(|| task.key.draw(Purpose::DelayOut, u64::from(task.polls) + 1));
+        let arrival = now.saturating_add(out);
+        if !sleeps
+            || task.abort < now
+            || state.attempt > 0
+            || now == task.sent
+            || state.ready == now
+            || out > lane.timeout
+            || !self.waiting_riders.is_empty()
+        {
+            return false;
+        }
+        if state.breaker < u32::MAX && !self.breakers[state.breaker as usize].is_closed() {
+            return false;
+        }
+        if !self.gates.let_pass(task, state, now) {
+            return false;
+        }
+
+        // It has passed every gate.
+        if state.breaker < u32::MAX {
+            state.openings = self.breakers[state.breaker as usize].openings;
+        }
+        (state.turns, state.ready, state.timer) = (0, now, u64::MAX);
+        (state.phase, state.rides, state.instant) = (Phase::InFlight, false, false);
+        let tally = &mut self.pairs[task.pair as usize];
+        if model.observed(now) {
+            if model.budget.is_some() || state.connection < u32::MAX {
+                tally.budget_delay.record(0);
+            }
+            tally.sent += 1;
+            self.members[task.member as usize].polls += 1;
+            if task.polls > 0 {
+                tally.gap.record(now - task.sent);
+            }
+        }
+        if now < model.horizon {
+            tally.windows[(now / WINDOW) as usize] += 1;
+        }
+        task.polls += 1;
+        (task.at_once, task.sent, task.tick) = (0, now, state.tick);
+        self.totals.sent += 1;
+        state.flight = task.polls as u16;
+        let step = if out == 0 { Step::Sends } else { Step::Arrives };
+        let arrives = Event {
+            time: arrival,
+            order: step.of(event.order),
+            kind: Kind::Poll,
+            tag: state.flight,
+            slot: event.slot,
+        };
+        self.queue.line_up(Line::Polls, arrives);
+        true
+    }
+
+    /// A poll arrives, is served, finds its task as it was, and the answer is on its way. `false`: nothing has happened.
+    #[inline(always)]
+    pub(super) fn is_served_steadily(&mut self, event: Event) -> bool {
+        let (model, now) = (self.model, event.time);
+        let task = &self.slab.tasks[event.slot as usize];
+        let pair = &model.pairs[task.pair as usize];
+        let Some(lane) = &pair.coupled_lane else {
+            return false;
+        };
+        let state = &self.loops[event.slot as usize];
+        let awaits = state.phase == Phase::InFlight && state.flight == event.tag;
+        if !awaits || !task.polled() || !self.riders.is_empty() {
+            return false;
+        }
+        let server = &model.servers[task.server_class as usize];
+        if !server.limits.is_empty() && self.guards.count(model, task, now).is_some() {
+            return false;
+        }
+
+        // The server takes it.
+        let index = u64::from(task.polls);
+        let constant = server.service.as_constant().is_some();
+        let service = (server.service).draw(|| task.key.draw(Purpose::Service, index));
+        let served = self.stations[task.server as usize].serve_any(now, service);
+        self.server_tallies[task.server_class as usize].count_served(model, now, served);
+        if model.observed(task.sent) {
+            self.pairs[task.pair as usize].count_served(now, served, service, constant);
+        }
+        let done = served.done;
+        let back = (pair.delay).draw(|| task.key.draw(Purpose::DelayBack, index));
+        let seen = done.saturating_add(back);
+        if task.end <= done || seen > task.sent.saturating_add(lane.timeout) {
+            self.read_in_time(event.slot, done);
+            return true;
+        }
+        let hint = (lane.hint).unwrap_or_else(|| hint_of(model, task, index, done));
+        let state = &mut self.loops[event.slot as usize];
+        (state.read_at, state.phase, state.seen_at) = (done, Phase::Answering, seen);
+        state.answer = Answer::Working(hint);
+        let answered = Event {
+            time: seen,
+            order: Step::Seen.of(event.order),
+            kind: Kind::Answer,
+            tag: event.tag,
+            slot: event.slot,
+        };
+        self.queue.line_up(Line::Answers, answered);
+        true
+    }
+
+    /// The answer to a poll comes to its host, which waits for the next one. `false`: nothing has happened.
+    #[inline(always)]
+    pub(super) fn goes_on_steadily(&mut self, event: Event) -> bool {
+        let (model, now) = (self.model, event.time);
+        let task = &mut self.slab.tasks[event.slot as usize];
+        let pair = &model.pairs[task.pair as usize];
+        let Some(lane) = &pair.coupled_lane else {
+            return false;
+        };
+        let state = &mut self.loops[event.slot as usize];
+        let awaits = state.phase == Phase::Answering && state.flight == event.tag;
+        let Answer::Working(hint) = state.answer else {
+            return false;
+        };
+        let policy = policy(model, task.class);
+        if !awaits
+            || !task.polled()
+            || task.traced
+            || task.abort < now
+            || state.attempt > 0
+            || state.rides
+            || state.probe
+            || state.awaits_result
+            || task.polls - state.uncounted >= policy.max_polls
+            || !self.riders.is_empty()
+        {
+            return false;
+        }
+
+        // The host waits.
+        let bits = if policy.jitter.draws() {
+            task.key.draw(Purpose::Jitter, u64::from(task.polls))
+        } else {
+            0
+        };
+        let mut remembered = task.state;
+        let waits = pair.waits.as_ref().filter(|w| w.holds(&remembered));
+        let wait = match waits {
+            Some(waits) => waits.decide(&mut remembered, bits),
+            None => match policy.decide(&mut remembered, Saw::Unchanged(hint), bits) {
+                Decision::Wait(wait) => SteadyWait::from(wait),
+                Decision::AwaitResult | Decision::End(_) => return false,
+            },
+        };
+        let next = (now.saturating_add(wait.wait)).saturating_add(policy.timer.overhead);
+        let near = task.created.saturating_add(lane.lifetime).min(model.stop);
+        if next > near || wait.wait >= FOREVER {
+            return false;
+        }
+        if state.breaker < u32::MAX
+            && !self.breakers[state.breaker as usize].note_success(state.openings)
+        {
+            return false;
+        }
+
+        // All of it has happened.
+        task.streak += 1;
+        task.state = remembered;
+        self.fingerprint = self.fingerprint.wrapping_add(mark(task, now, 0));
+        self.totals.seen += 1;
+        let tally = &mut self.pairs[task.pair as usize];
+        if model.observed(task.sent) {
+            tally.seen += 1;
+            tally.unchanged += 1;
+            if lane.hint.is_some() {
+                tally.same_hints += 1;
+            } else {
+                tally.count_hints(hint, 1);
+            }
+        }
+        if model.observed(now) {
+            tally.count_wait(wait);
+        }
+        (state.phase, state.has_result) = (Phase::Sleeping, false);
+        (state.since, state.timer, state.tick) = (now, next, 0);
+        let places = state.places > 0;
+        self.queue.push(Event {
+            time: next,
+            order: Step::Sends.of(event.order),
+            kind: Kind::Timer,
+            tag: event.tag,
+            slot: event.slot,
+        });
+        if places {
+            self.give_places_back(event.slot);
+        }
+        true
+    }
+}
