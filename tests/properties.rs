@@ -1227,7 +1227,9 @@ proptest! {
                 let Decision::Wait(wait) = decision else {
                     return Err(TestCaseError::fail(format!("{decision:?}")));
                 };
-                prop_assert_eq!(SteadyWait::from(wait), steady.decide(&mut ready_made, *u));
+                let steady = steady.decide(&ready_made, *u);
+                ready_made.note(steady);
+                prop_assert_eq!(SteadyWait::from(wait), steady);
                 prop_assert_eq!(state, ready_made);
             }
         }

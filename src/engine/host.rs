@@ -326,7 +326,11 @@ impl Simulation<'_> {
             matches!(saw, Saw::Unchanged(_)) && !task.traced && waits.holds(&task.state)
         });
         let mut decision = match waits {
-            Some(waits) => Decision::Wait(waits.decide(&mut task.state, bits).into()),
+            Some(waits) => {
+                let wait = waits.decide(&task.state, bits);
+                task.state.note(wait);
+                Decision::Wait(wait.into())
+            }
             None => policy.decide(&mut task.state, saw, bits),
         };
         if !PLAIN && retry_after < u64::MAX {

@@ -501,6 +501,9 @@ fn later(a: &Event, b: &Event) -> bool {
 fn insertion(events: &mut [Event]) {
     let mut moves = 0usize;
     for i in 1..events.len() {
+        if !later(&events[i - 1], &events[i]) {
+            continue;
+        }
         let event = events[i];
         let mut j = i;
         while j > 0 && later(&events[j - 1], &event) {

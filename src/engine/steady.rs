@@ -4,7 +4,7 @@
 //! does is what [`super::server`] and [`super::host`] do step by step; whatever else a poll may meet is left to them.
 
 use super::Simulation;
-use super::host::{mark, policy};
+use super::host::mark;
 use super::queue::{Event, Kind, Step};
 use super::server::hint_of;
 use super::station::Served;
@@ -32,9 +32,10 @@ impl Simulation<'_> {
         let Some(lane) = &pair.lane else {
             return Stride::Halt;
         };
-        let policy = policy(model, task.class);
+        let policy = &model.policies[lane.policy];
         let (key, index) = (task.key, u64::from(task.polls));
-        let in_the_middle = task.polls < policy.max_polls && task.polled();
+        // Nothing but the first answer changes what a policy remembers of hints that are all alike.
+        let in_the_middle = index >= 2 && task.polls < policy.max_polls && task.polled();
         if !in_the_middle || task.traced {
             return Stride::Halt;
         }
@@ -44,7 +45,7 @@ impl Simulation<'_> {
         let server = &model.servers[class];
         let constant = server.service.as_constant().is_some();
         let service = server.service.draw(|| key.draw(Purpose::Service, index));
-        let served = if server.is_instant() {
+        let served = if lane.instant {
             Served::at_once(now)
         } else {
             let served = self.stations[task.server as usize].serve_any(now, service);
@@ -68,14 +69,15 @@ impl Simulation<'_> {
         } else {
             0
         };
-        let mut state = task.state;
         let mut hint = RawHint::Absent;
-        let waits = pair.waits.as_ref().filter(|waits| waits.holds(&state));
-        let wait = if let Some(waits) = waits {
-            waits.decide(&mut state, bits)
+        let mut remembered = None;
+        let wait = if let Some(waits) = &pair.waits {
+            debug_assert!(waits.holds(&task.state));
+            waits.decide(&task.state, bits)
         } else {
             hint = hint_of(model, task, index, done);
-            match policy.decide(&mut state, Saw::Unchanged(hint), bits) {
+            let state = remembered.insert(task.state);
+            match policy.decide(state, Saw::Unchanged(hint), bits) {
                 Decision::Wait(wait) => SteadyWait::from(wait),
                 Decision::AwaitResult | Decision::End(_) => return Stride::Served(done),
             }
@@ -117,7 +119,11 @@ impl Simulation<'_> {
             self.members[task.member as usize].polls += 1;
         }
         task.polls += 1;
-        (task.sent, task.tick, task.at_once, task.state) = (next, 0, 0, state);
+        (task.sent, task.tick, task.at_once) = (next, 0, 0);
+        match remembered {
+            None => task.state.note(wait),
+            Some(state) => task.state = state,
+        }
         let step = if out == 0 { Step::Sends } else { Step::Arrives };
         Stride::On(Event {
             time: arrival,

@@ -5,7 +5,7 @@
 
 use super::Simulation;
 use super::coupled::Phase;
-use super::host::{mark, policy};
+use super::host::mark;
 use super::queue::{Event, Kind, Line, Step};
 use super::server::{Answer, hint_of};
 use crate::metrics::tally::WINDOW;
@@ -145,7 +145,7 @@ impl Simulation<'_> {
         let Answer::Working(hint) = state.answer else {
             return false;
         };
-        let policy = policy(model, task.class);
+        let policy = &model.policies[lane.policy];
         if !awaits
             || !task.polled()
             || task.traced
@@ -166,14 +166,16 @@ impl Simulation<'_> {
         } else {
             0
         };
-        let mut remembered = task.state;
-        let waits = pair.waits.as_ref().filter(|w| w.holds(&remembered));
-        let wait = match waits {
-            Some(waits) => waits.decide(&mut remembered, bits),
-            None => match policy.decide(&mut remembered, Saw::Unchanged(hint), bits) {
+        let mut remembered = None;
+        let waits = pair.waits.as_ref().filter(|w| w.holds(&task.state));
+        let wait = if let Some(waits) = waits {
+            waits.decide(&task.state, bits)
+        } else {
+            let state = remembered.insert(task.state);
+            match policy.decide(state, Saw::Unchanged(hint), bits) {
                 Decision::Wait(wait) => SteadyWait::from(wait),
                 Decision::AwaitResult | Decision::End(_) => return false,
-            },
+            }
         };
         let next = (now.saturating_add(wait.wait)).saturating_add(policy.timer.overhead);
         let near = task.created.saturating_add(lane.lifetime).min(model.stop);
@@ -188,7 +190,10 @@ impl Simulation<'_> {
 
         // All of it has happened.
         task.streak += 1;
-        task.state = remembered;
+        match remembered {
+            None => task.state.note(wait),
+            Some(state) => task.state = state,
+        }
         self.fingerprint = self.fingerprint.wrapping_add(mark(task, now, 0));
         self.totals.seen += 1;
         let tally = &mut self.pairs[task.pair as usize];

@@ -180,7 +180,11 @@ pub fn run(
     stop: &AtomicBool,
     done: impl Fn(&Outcome) + Sync,
 ) -> Result<Results, RunError> {
-    let model = Model::new(scenario);
+    let mut model = Model::new(scenario);
+    // Replications come first; threads that they leave idle share one.
+    let threads = rayon::current_num_threads() as u32;
+    model.threads = (threads / scenario.run.replications.0.max(1)).max(1);
+    let model = model;
     let groups = Group::all(&model);
     let worst_hints =
         worst_hint::asked(&scenario.objective).then(|| worst_hint::Runs::new(scenario));

@@ -194,7 +194,9 @@ fn lane(model: &Model, pair: usize) -> Option<Lane> {
         lifetime = lifetime.saturating_sub(least).saturating_sub(1);
     }
     Some(Lane {
+        policy: tenant.policy,
         hint,
+        instant: server.is_instant(),
         lifetime,
         timeout: carrier.timeout,
     })

@@ -141,8 +141,12 @@ pub struct Pair {
 /// What a poll in the middle of a loop needs to know: one that is served, finds its task as it was, and is followed by the next one.
 #[derive(Clone, Debug)]
 pub struct Lane {
+    /// The policy, as an index.
+    pub policy: usize,
     /// The hint, where it is always the same.
     pub hint: Option<RawHint>,
+    /// Does a request take the server no time, so that none ever waits for another?
+    pub instant: bool,
     /// Polls later than this after the task's creation stand at the end of a loop.
     pub lifetime: u64,
     /// A request is given up after this; [`crate::policy::FOREVER`] for never.

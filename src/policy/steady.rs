@@ -115,9 +115,9 @@ impl Steady {
         kept && from && calm
     }
 
-    /// The decision; `u` is a uniform 64-bit fraction of one for the jitter.
+    /// The decision of a loop that remembers `state`, which [`State::note`] is to be told; `u` is a uniform 64-bit fraction of one for the jitter.
     #[inline(always)]
-    pub fn decide(&self, state: &mut State, u: u64) -> SteadyWait {
+    pub fn decide(&self, state: &State, u: u64) -> SteadyWait {
         let row = &self.rows[usize::from(state.waits).min(self.rows.len() - 1)];
         let jittered = row.least + part(row.span, u);
         let floored = jittered.max(row.floor);
@@ -139,13 +139,20 @@ impl Steady {
                 cause = Stage::Timer;
             }
         }
-        state.waits = state.waits.saturating_add(1);
-        state.previous = wait;
         SteadyWait {
             wait,
             cause,
             touched,
         }
+    }
+}
+
+impl State {
+    /// Remembers a wait that was ready made.
+    #[inline(always)]
+    pub fn note(&mut self, wait: SteadyWait) {
+        self.waits = self.waits.saturating_add(1);
+        self.previous = wait.wait;
     }
 }
 
