@@ -1,14 +1,14 @@
 //! Fixed workloads, one a process, whose instructions are counted: `benches/instructions/run` does it under callgrind.
 //!
-//! `instructions NAME` runs one; without a name all are run, which tells that they run. Only what happens inside [`counted`] is counted:
-//! set-up is not. Everything runs on the main thread.
+//! `instructions NAME` runs one; without a name all are run, which tells that they run. With `--set-up` it ends where [`counted`] would begin:
+//! what that takes is not the workload's. Everything runs on the main thread.
 
 #[path = "../workloads/mod.rs"]
 #[allow(dead_code, reason = "each bench uses some of them")]
 mod workloads;
 
 use std::hint::black_box;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollpace::engine::{self, Outcome};
 use pollpace::experiment::store::Store;
@@ -34,6 +34,8 @@ fn main() {
         .build_global()
         .expect("no other pool was built");
     let name = std::env::args().nth(1).filter(|a| !a.starts_with('-'));
+    let set_up = std::env::args().any(|a| a == "--set-up");
+    SET_UP_ONLY.store(set_up, Ordering::Relaxed);
     let mut known = false;
     for (workload, run) in WORKLOADS {
         if name.as_ref().is_none_or(|name| name == workload) {
@@ -48,9 +50,15 @@ fn main() {
     }
 }
 
-/// The instructions of `work` are counted. `run` knows this function by its name.
+/// Does the program end when the set-up is done?
+static SET_UP_ONLY: AtomicBool = AtomicBool::new(false);
+
+/// The instructions of `work` are those of the workload.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
+    if SET_UP_ONLY.load(Ordering::Relaxed) {
+        std::process::exit(0);
+    }
     work();
 }
 
