@@ -155,22 +155,35 @@ impl Histogram {
     /// The nearest-rank quantile of these values and `beyond` more that are larger than any: `None` where there are none,
     /// or where the rank falls among those beyond.
     pub fn quantile(&self, p: f64, beyond: u64) -> Option<u64> {
+        let [quantile] = self.quantiles([p], beyond);
+        quantile
+    }
+
+    /// Several of them, for ascending `ps`, in one pass.
+    pub fn quantiles<const N: usize>(&self, ps: [f64; N], beyond: u64) -> [Option<u64>; N] {
+        const STRIDE: usize = 16;
         let total = self.count + beyond;
-        let rank = (libm::ceil(p * total as f64) as u64).clamp(1, total.max(1));
-        if rank > self.count {
-            return None;
-        }
-        if rank == self.count && p >= 1.0 {
-            return Some(self.max);
-        }
-        let mut below = 0;
-        for at in cell(self.min)..=cell(self.max) {
-            below += self.cells[at - self.base];
-            if below >= rank {
-                return Some(middle(at).clamp(self.min, self.max));
+        let (mut at, mut below) = (cell(self.min).saturating_sub(self.base), 0);
+        ps.map(|p| {
+            let rank = (libm::ceil(p * total as f64) as u64).clamp(1, total.max(1));
+            if rank > self.count {
+                return None;
             }
-        }
-        None
+            if rank == self.count && p >= 1.0 {
+                return Some(self.max);
+            }
+            while let Some(cells) = self.cells.get(at..at + STRIDE)
+                && below + cells.iter().sum::<u64>() < rank
+            {
+                below += cells.iter().sum::<u64>();
+                at += STRIDE;
+            }
+            while below + self.cells[at] < rank {
+                below += self.cells[at];
+                at += 1;
+            }
+            Some(middle(at + self.base).clamp(self.min, self.max))
+        })
     }
 }
 
@@ -206,6 +219,9 @@ mod tests {
             let rank = ((p * values.len() as f64).ceil() as usize).clamp(1, values.len());
             let (exact, found) = (values[rank - 1] as f64, h.quantile(p, 0).unwrap() as f64);
             prop_assert!((found - exact).abs() <= 0.001 * exact, "{} is not {}", found, exact);
+            let several = h.quantiles([p / 2.0, p, p, 1.0], 3);
+            let each = [p / 2.0, p, p, 1.0].map(|p| h.quantile(p, 3));
+            prop_assert_eq!(several, each);
             prop_assert_eq!(h.max(), values.last().copied());
             prop_assert_eq!(h.sum(), values.iter().map(|v| u128::from(*v)).sum::<u128>());
         }

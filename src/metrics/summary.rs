@@ -325,20 +325,21 @@ fn scalars(tallies: &Tallies, model: &Model) -> [(&'static str, Option<f64>); SC
 
 /// The statistics of a histogram, `beyond` further values being larger than any in it.
 fn distribution(values: &mut Vec<Option<f64>>, h: &Histogram, beyond: u64, scale: f64) {
-    let quantile = |p: f64| match h.quantile(p, beyond) {
+    let quantiles = h.quantiles([0.5, 0.9, 0.95, 0.99, 1.0], beyond);
+    let [p50, p90, p95, p99, max] = quantiles.map(|quantile| match quantile {
         Some(x) => Some(x as f64 * scale),
         None if beyond > 0 => Some(f64::NAN),
         None => None,
-    };
+    });
     values.extend([
         Some(h.count() as f64),
         h.mean().map(|x| x * scale),
-        quantile(0.5),
-        quantile(0.9),
-        quantile(0.95),
-        quantile(0.99),
+        p50,
+        p90,
+        p95,
+        p99,
         h.min().map(|x| x as f64 * scale),
-        quantile(1.0),
+        max,
     ]);
 }
 
