@@ -99,13 +99,7 @@ impl Simulation<'_> {
         self.totals.seen += 1;
         self.totals.sent += 1;
         if observed {
-            tally.seen += 1;
-            tally.unchanged += 1;
-            if lane.hint.is_some() {
-                tally.same_hints += 1;
-            } else {
-                tally.count_hints(hint, 1);
-            }
+            tally.count_unchanged(hint, lane.hint.is_some());
         }
         if model.observed(seen) {
             tally.count_wait(wait);

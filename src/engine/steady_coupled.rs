@@ -198,13 +198,7 @@ impl Simulation<'_> {
         self.totals.seen += 1;
         let tally = &mut self.pairs[task.pair as usize];
         if model.observed(task.sent) {
-            tally.seen += 1;
-            tally.unchanged += 1;
-            if lane.hint.is_some() {
-                tally.same_hints += 1;
-            } else {
-                tally.count_hints(hint, 1);
-            }
+            tally.count_unchanged(hint, lane.hint.is_some());
         }
         if model.observed(now) {
             tally.count_wait(wait);

@@ -330,6 +330,18 @@ impl PairTally {
         self.masks[wait.touched as usize % (1 << Stage::COMBINED)] += 1;
     }
 
+    /// Counts an answer that a task goes on as before; `same` says that its hint is the one that is always the same.
+    #[inline(always)]
+    pub fn count_unchanged(&mut self, hint: RawHint, same: bool) {
+        self.seen += 1;
+        self.unchanged += 1;
+        if same {
+            self.same_hints += 1;
+        } else {
+            self.count_hints(hint, 1);
+        }
+    }
+
     /// Counts `n` hints that are alike.
     #[inline]
     pub fn count_hints(&mut self, hint: RawHint, n: u64) {
