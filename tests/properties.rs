@@ -1055,6 +1055,17 @@ fn bytes(model: &Model, outcome: &Outcome) -> (u64, Totals, Vec<Option<u64>>) {
     (outcome.fingerprint, totals, values)
 }
 
+/// Two outcomes are the same, byte for byte; where not, it names the metric.
+fn same_bytes(model: &Model, one: &Outcome, other: &Outcome) -> Result<(), TestCaseError> {
+    let (a, b) = (bytes(model, one), bytes(model, other));
+    let names = catalogue::names();
+    for (i, (a, b)) in a.2.iter().zip(&b.2).enumerate() {
+        prop_assert_eq!(a, b, "{}", names[i % names.len()]);
+    }
+    prop_assert_eq!((a.0, a.1), (b.0, b.1));
+    Ok(())
+}
+
 /// The two ways of the engine give the same bytes and tell the same story.
 fn same_when_coupled(text: &str, number: u64) -> Result<(), TestCaseError> {
     let scenario = parse(text);
@@ -1071,12 +1082,7 @@ fn same_when_coupled(text: &str, number: u64) -> Result<(), TestCaseError> {
         // A hint may be NaN, which is not equal to itself.
         let story = |o: &Outcome| format!("{:#?}", o.story);
         prop_assert_eq!(story(&plain), story(&coupled));
-        let (a, b) = (bytes(&model, &plain), bytes(&model, &coupled));
-        let names = catalogue::names();
-        for (i, (a, b)) in a.2.iter().zip(&b.2).enumerate() {
-            prop_assert_eq!(a, b, "{}", names[i % names.len()]);
-        }
-        prop_assert_eq!((a.0, a.1), (b.0, b.1));
+        same_bytes(&model, &plain, &coupled)?;
     }
     Ok(())
 }
@@ -1096,12 +1102,7 @@ fn same_when_parted(text: &str, instant: bool, threads: u32) -> Result<(), TestC
     if let (Some(whole), Some(parted)) = (whole, parted) {
         prop_assert_eq!(whole.totals, parted.totals);
         prop_assert_eq!(whole.end, parted.end);
-        let (a, b) = (bytes(&model, &whole), bytes(&model, &parted));
-        let names = catalogue::names();
-        for (i, (a, b)) in a.2.iter().zip(&b.2).enumerate() {
-            prop_assert_eq!(a, b, "{}", names[i % names.len()]);
-        }
-        prop_assert_eq!((a.0, a.1), (b.0, b.1));
+        same_bytes(&model, &whole, &parted)?;
     }
     Ok(())
 }
