@@ -9,6 +9,17 @@ use std::path::Path;
 /// # Errors
 /// What the system says, with the path.
 pub fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
+    write_piecewise(path, |file| file.write_all(contents))
+}
+
+/// The same for contents that are too large to be held in memory: `write` writes them, in pieces of a size of its choice.
+///
+/// # Errors
+/// What the system says, with the path.
+pub fn write_piecewise(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let named =
         |e: io::Error| io::Error::new(e.kind(), format!("cannot write {}: {e}", path.display()));
     let folder = path
@@ -20,7 +31,7 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
         .prefix(".pollpace-")
         .tempfile_in(folder)
         .map_err(named)?;
-    file.write_all(contents).map_err(named)?;
+    write(&mut file).map_err(named)?;
     set_mode(file.path()).map_err(named)?;
     file.persist(path).map_err(|e| named(e.error))?;
     Ok(())

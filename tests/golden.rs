@@ -85,7 +85,7 @@ fn bad_hints() {
         [policy.raw]
         rules = [{ class = "text", then = "parse" }, { class = "null", then = "error" }, { then = "wrap_i32_timer" }]
     "#;
-    golden(text, 741, 0x0aa1_26dc_a91d_50c8);
+    golden(text, 741, 0xc258_aaf0_d893_6b3d);
 }
 
 /// Servers that execute few tasks and refuse polls, aborts that cancel, waits that grow after errors.
@@ -120,7 +120,7 @@ fn scarce_servers() {
         wait = { sliced = "40ms" }
         give_up_after = "20s"
     "#;
-    golden(text, 632, 0x5247_7daa_35de_ba23);
+    golden(text, 632, 0xecaf_747d_37d7_ccfb);
 }
 
 /// A closed loop that ramps up to the hint, a coarse timer, a fixed rate, and the result fetched.

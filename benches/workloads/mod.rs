@@ -90,19 +90,19 @@ impl Hold {
             };
             now = event.time;
             let time = now + self.ahead();
-            self.push(time, event.slot);
+            self.push(time, event.slot());
         }
         now
     }
 
     fn push(&mut self, time: u64, slot: u32) {
-        self.queue.push(Event {
+        self.queue.push(Event::new(
             time,
-            order: order(Step::Arrives, 0, slot),
-            kind: Kind::Poll,
-            tag: 0,
+            order(Step::Arrives, 0, slot),
+            Kind::Poll,
+            0,
             slot,
-        });
+        ));
     }
 
     /// Uniform in [0, [`AHEAD`]).

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use pollpace::charts::Figure;
-use pollpace::disk::write_whole;
+use pollpace::disk::{write_piecewise, write_whole};
 use pollpace::experiment::cost::Cost;
 use pollpace::experiment::decision::{Decision, decide};
 use pollpace::experiment::plan::Plan;
@@ -53,16 +53,17 @@ impl Conclusion<'_> {
         watch: &impl Watch,
         told: Told,
     ) -> anyhow::Result<u8> {
-        // What is finished is kept before more is run for the decision.
-        let kept = self.write_tables();
-        let decision = self.decide(stop, watch)?;
+        let decision = self.decide(stop, watch);
+        // The tables are kept whatever comes of the decision.
+        let tables = self.write_tables();
+        let decision = decision?;
         if stop.load(Ordering::Relaxed) {
             tell!(
                 "interrupted; what is finished is kept, and the same command goes on with the rest"
             );
             return Ok(INTERRUPTED);
         }
-        let written = kept.and_then(|_| self.write(decision.as_ref()));
+        let written = tables.and_then(|names| self.write(names, decision.as_ref()));
         let (plan, cells) = (self.plan, &self.cells);
         let text = match (told, &decision) {
             (Told::Nothing, _) => String::new(),
@@ -103,20 +104,21 @@ impl Conclusion<'_> {
     /// Writes `cells.csv` and `results.csv`, and gives their names.
     fn write_tables(&self) -> anyhow::Result<Vec<String>> {
         let (plan, cells, provenance) = (self.plan, &self.cells, &self.provenance);
-        let tables = [
-            ("cells.csv", report::cells_csv(plan, cells, provenance)),
-            ("results.csv", report::results_csv(plan, cells, provenance)),
-        ];
-        for (name, contents) in &tables {
-            write_whole(&self.out.join(name), contents)?;
-        }
-        Ok(tables.map(|(name, _)| name.to_string()).to_vec())
+        let of_cells = report::cells_csv(plan, cells, provenance);
+        write_whole(&self.out.join("cells.csv"), &of_cells)?;
+        write_piecewise(&self.out.join("results.csv"), |file| {
+            report::results_csv(plan, cells, provenance, file)
+        })?;
+        Ok(["cells.csv", "results.csv"].map(String::from).to_vec())
     }
 
-    /// Writes the files and gives their names.
-    fn write(&self, decision: Option<&Decision>) -> anyhow::Result<Vec<String>> {
+    /// Writes the other files, and gives the names of all.
+    fn write(
+        &self,
+        mut names: Vec<String>,
+        decision: Option<&Decision>,
+    ) -> anyhow::Result<Vec<String>> {
         let (plan, cells, provenance) = (self.plan, &self.cells, &self.provenance);
-        let mut names = self.write_tables()?;
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         let chosen = match decision {
             Some(decision) => decision.chosen.as_ref().map(|c| c.cell.number),

@@ -647,13 +647,13 @@ impl Simulation<'_> {
     /// of it: the same as of a poll that is not coupled.
     #[inline(never)]
     pub(super) fn leave_dropped(&mut self, event: Event) {
-        let (slot, state) = (event.slot, self.loops[event.slot as usize]);
+        let (slot, state) = (event.slot(), self.loops[event.slot() as usize]);
         let task = &self.slab.tasks[slot as usize];
-        if !task.settled() || state.flight != event.tag {
+        if !task.settled() || state.flight != event.tag() {
             return;
         }
         let late = self.model.servers[task.server_class as usize].reads_late();
-        match (event.kind, state.phase) {
+        match (event.kind(), state.phase) {
             (Kind::Served, Phase::InFlight) if !late => self.answer_now(slot, event.time),
             (Kind::Answer, Phase::Answering) => self.drop_answer(slot, event.time),
             _ => {}

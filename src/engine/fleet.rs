@@ -82,14 +82,14 @@ impl Simulation<'_> {
             return;
         }
         host.due = next;
-        self.queue.push(Event {
-            time: next,
+        self.queue.push(Event::new(
+            next,
             // With the timers of the instant; hosts of a member one after another.
-            order: order(Step::Sends, self.slab.tasks[slot as usize].member, number),
-            kind: Kind::CommonTimer,
-            tag: class,
-            slot: number,
-        });
+            order(Step::Sends, self.slab.tasks[slot as usize].member, number),
+            Kind::CommonTimer,
+            class,
+            number,
+        ));
     }
 
     /// The common timer of a host fires.
@@ -142,14 +142,14 @@ impl Simulation<'_> {
             let at = host.free.max(self.now);
             let member = self.slab.tasks[slot as usize].member;
             if at <= self.model.stop {
-                self.queue.push(Event {
-                    time: at,
+                self.queue.push(Event::new(
+                    at,
                     // After all timers of the instant.
-                    order: order(Step::Sends, member, u32::MAX),
-                    kind: Kind::WakeUp,
-                    tag: self.slab.tasks[slot as usize].class,
-                    slot: number,
-                });
+                    order(Step::Sends, member, u32::MAX),
+                    Kind::WakeUp,
+                    self.slab.tasks[slot as usize].class,
+                    number,
+                ));
             }
         }
     }
@@ -243,19 +243,19 @@ impl Simulation<'_> {
         if at >= self.model.horizon {
             return;
         }
-        self.queue.push(Event {
-            time: at,
-            order: order(Step::Sends, host, drawn),
-            kind: Kind::Reconnect,
-            tag: class,
-            slot: host,
-        });
+        self.queue.push(Event::new(
+            at,
+            order(Step::Sends, host, drawn),
+            Kind::Reconnect,
+            class,
+            host,
+        ));
     }
 
     /// A host starts again, and with it all its loops.
     #[inline(never)]
     pub(super) fn reconnect(&mut self, event: Event) {
-        let (class, number) = (event.tag, event.slot);
+        let (class, number) = (event.tag(), event.slot());
         let Some(rules) = &self.model.tenants[class as usize].reconnect else {
             return;
         };

@@ -459,13 +459,8 @@ impl Simulation<'_> {
         if time > self.model.stop || time == u64::MAX {
             return;
         }
-        self.queue.push(Event {
-            time,
-            order: order(Step::Sends, 0, 0),
-            kind,
-            tag: 0,
-            slot: number,
-        });
+        self.queue
+            .push(Event::new(time, order(Step::Sends, 0, 0), kind, 0, number));
     }
 
     /// Adds the time that breakers were still open when the run stopped.

@@ -17,7 +17,7 @@ impl Simulation<'_> {
     /// A member asks for a task.
     pub(super) fn create(&mut self, event: Event) {
         let model = self.model;
-        let (class, member) = (event.tag, event.slot);
+        let (class, member) = (event.tag(), event.slot());
         let tenant = &model.tenants[class as usize];
         let shutdown = tenant.abort.as_ref().and_then(|a| a.shutdown_at);
         if shutdown.is_some_and(|at| at <= event.time) {

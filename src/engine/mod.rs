@@ -60,8 +60,10 @@ pub const POLLS_AT_ONE_INSTANT: u16 = 10_000;
 /// On and off phases in a row without an arrival after which the run is stopped.
 pub const PHASES_WITHOUT_ARRIVAL: u32 = 1_000_000;
 
-/// So many tasks alive fit into a processor's cache.
-const CACHED: usize = 4096;
+/// So many tasks alive fit into a processor's nearest cache.
+const FEW: usize = 256;
+/// … and so many into its next one.
+const MANY: usize = 4096;
 
 /// Why a run stopped before its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -306,8 +308,8 @@ impl<'m> Simulation<'m> {
     fn run(&mut self, until: u64, stop: &AtomicBool) -> Result<(), RunError> {
         let mut until_look = 1u32;
         while let Some(event) = self.queue.pop_before(until) {
-            if self.slab.tasks.len() > CACHED {
-                self.fetch_ahead(event.kind);
+            if self.slab.tasks.len() > FEW {
+                self.fetch_ahead(event.kind());
             }
             debug_assert!(event.time >= self.now, "time runs backwards: {event:?}");
             self.now = event.time;
@@ -332,10 +334,11 @@ impl<'m> Simulation<'m> {
             Kind::Poll if !self.loops.is_empty() => self.queue.ahead_in(Line::Polls, n),
             _ => self.queue.ahead(n),
         };
-        let Some(coming) = ahead(16) else {
+        let near = self.slab.tasks.len() <= MANY;
+        let Some(coming) = ahead(if near { 6 } else { 16 }) else {
             return;
         };
-        let slot = coming.slot as usize;
+        let slot = coming.slot() as usize;
         if let Some(task) = self.slab.tasks.get(slot) {
             prefetch(task);
         }
@@ -343,7 +346,7 @@ impl<'m> Simulation<'m> {
             prefetch(state);
             if kind == Kind::Timer
                 && let Some(sooner) = ahead(8)
-                && let Some(state) = self.loops.get(sooner.slot as usize)
+                && let Some(state) = self.loops.get(sooner.slot() as usize)
                 && let Some(breaker) = self.breakers.get(state.breaker as usize)
             {
                 prefetch(breaker);
@@ -354,36 +357,36 @@ impl<'m> Simulation<'m> {
     /// What happens at an event.
     #[inline(always)]
     fn handle(&mut self, event: Event) {
-        match event.kind {
+        match event.kind() {
             Kind::Create => self.create(event),
-            Kind::Queue => self.start_or_wait(event.slot),
-            Kind::TaskEnd => self.task_ends(event.slot),
-            Kind::Served => self.served(event.slot, event.tag),
-            Kind::Cancelled => self.cancelled(event.slot),
+            Kind::Queue => self.start_or_wait(event.slot()),
+            Kind::TaskEnd => self.task_ends(event.slot()),
+            Kind::Served => self.served(event.slot(), event.tag()),
+            Kind::Cancelled => self.cancelled(event.slot()),
             Kind::Poll => match self.stride(event) {
                 Stride::On(next) => self.queue.push(next),
-                Stride::Served(done) => self.answer_now(event.slot, done),
+                Stride::Served(done) => self.answer_now(event.slot(), done),
                 Stride::Halt if self.is_served_steadily(event) => {}
-                Stride::Halt => self.poll_arrives(event.slot, event.tag),
+                Stride::Halt => self.poll_arrives(event.slot(), event.tag()),
             },
-            Kind::Result => self.result_arrives(event.slot),
-            Kind::Cancel => self.cancel_arrives(event.slot),
-            Kind::Update => self.update_comes(event.slot),
-            Kind::Release => self.release_comes(event.slot, event.tag),
+            Kind::Result => self.result_arrives(event.slot()),
+            Kind::Cancel => self.cancel_arrives(event.slot()),
+            Kind::Update => self.update_comes(event.slot()),
+            Kind::Release => self.release_comes(event.slot(), event.tag()),
             Kind::Answer if self.goes_on_steadily(event) => {}
-            Kind::Answer => self.answer_arrives(event.slot, event.tag),
-            Kind::Notice => self.notice_comes(event.slot),
+            Kind::Answer => self.answer_arrives(event.slot(), event.tag()),
+            Kind::Notice => self.notice_comes(event.slot()),
             Kind::Reconnect => self.reconnect(event),
             Kind::Timer if self.sends_steadily(event) => {}
-            Kind::Timer => self.timer_fires(event.slot),
-            Kind::CommonTimer => self.common_timer_fires(event.slot, event.tag),
-            Kind::Turn => self.turn_comes(event.slot),
-            Kind::WakeUp => self.wake_up(event.slot, event.tag),
-            Kind::Refill => self.refill(event.slot),
-            Kind::HalfOpen => self.half_opens(event.slot),
-            Kind::Abort => self.abort_comes(event.slot),
-            Kind::GiveUp => self.give_up_comes(event.slot),
-            Kind::Settle => self.settle_comes(event.slot),
+            Kind::Timer => self.timer_fires(event.slot()),
+            Kind::CommonTimer => self.common_timer_fires(event.slot(), event.tag()),
+            Kind::Turn => self.turn_comes(event.slot()),
+            Kind::WakeUp => self.wake_up(event.slot(), event.tag()),
+            Kind::Refill => self.refill(event.slot()),
+            Kind::HalfOpen => self.half_opens(event.slot()),
+            Kind::Abort => self.abort_comes(event.slot()),
+            Kind::GiveUp => self.give_up_comes(event.slot()),
+            Kind::Settle => self.settle_comes(event.slot()),
         }
     }
 
@@ -433,16 +436,16 @@ impl<'m> Simulation<'m> {
     /// Tallies what was still going on.
     fn leave_tasks(&mut self) {
         while let Some(event) = self.queue.pop() {
-            if !matches!(event.kind, Kind::Poll | Kind::Served | Kind::Answer) {
+            if !matches!(event.kind(), Kind::Poll | Kind::Served | Kind::Answer) {
                 continue;
             }
-            let task = &self.slab.tasks[event.slot as usize];
+            let task = &self.slab.tasks[event.slot() as usize];
             if task.coupled() {
                 self.leave_dropped(event);
             } else {
                 self.totals.in_flight += 1;
                 if task.polled() {
-                    self.tell_poll(event.slot, None, "in flight");
+                    self.tell_poll(event.slot(), None, "in flight");
                 }
             }
         }
@@ -458,6 +461,10 @@ impl<'m> Simulation<'m> {
     fn conclude(mut self, replication: u32) -> Outcome {
         self.tally_tenants();
         let model = self.model;
+        for (class, tally) in model.servers.iter().zip(&mut self.server_tallies) {
+            let stations = &self.stations[class.first as usize..][..class.count as usize];
+            tally.busy_ns = stations.iter().map(|s| u128::from(s.busy_ns)).sum();
+        }
         for (i, pair) in self.pairs.iter_mut().enumerate() {
             let server = &model.servers[i % model.servers.len()];
             let tenant = &model.tenants[i / model.servers.len()];
@@ -605,13 +612,8 @@ impl<'m> Simulation<'m> {
     fn push_create_in(&mut self, step: Step, class: u16, member: u32, time: u64) {
         if time < self.model.horizon {
             let order = order(step, member, self.members[member as usize].created);
-            self.queue.push(Event {
-                time,
-                order,
-                kind: Kind::Create,
-                tag: class,
-                slot: member,
-            });
+            self.queue
+                .push(Event::new(time, order, Kind::Create, class, member));
         }
     }
 

@@ -99,9 +99,9 @@ impl Simulation<'_> {
             let until = (u128::from(model.horizon) * u128::from(span) / u128::from(spans)) as u64;
             for stream in &mut streams {
                 self.draw_arrivals(stream, until, |simulation, event, ordinal| {
-                    let key = simulation.member_key(event.tag, event.slot);
+                    let key = simulation.member_key(event.tag(), event.slot());
                     let key = key.part(u64::from(ordinal));
-                    if let Some(part) = part_of(server_of(model, event.tag, key).1) {
+                    if let Some(part) = part_of(server_of(model, event.tag(), key).1) {
                         parts[part].queue.line_up(Line::Creations, event);
                     }
                 });
@@ -178,7 +178,7 @@ impl Simulation<'_> {
             loop {
                 self.now = event.time;
                 self.totals.events += 1;
-                if event.kind != Kind::Poll {
+                if event.kind() != Kind::Poll {
                     self.handle(event);
                     break;
                 }
@@ -190,11 +190,11 @@ impl Simulation<'_> {
                         break;
                     }
                     Stride::Served(done) => {
-                        self.answer_now(event.slot, done);
+                        self.answer_now(event.slot(), done);
                         break;
                     }
                     Stride::Halt => {
-                        self.poll_arrives(event.slot, event.tag);
+                        self.poll_arrives(event.slot(), event.tag());
                         break;
                     }
                 }
@@ -232,13 +232,13 @@ impl Simulation<'_> {
         let shutdown = abort.and_then(|a| a.shutdown_at).unwrap_or(u64::MAX);
         while stream.next < until.min(self.model.horizon) {
             let ordinal = self.members[member as usize].created;
-            let event = Event {
-                time: stream.next,
-                order: order(Step::Ends, member, ordinal),
-                kind: Kind::Create,
-                tag: class,
-                slot: member,
-            };
+            let event = Event::new(
+                stream.next,
+                order(Step::Ends, member, ordinal),
+                Kind::Create,
+                class,
+                member,
+            );
             hand_on(self, event, ordinal);
             if stream.next >= shutdown {
                 // That was the last one.
@@ -268,6 +268,9 @@ impl Simulation<'_> {
             let workers = mine.workers;
             mine.merge(theirs);
             mine.workers = workers;
+        }
+        for (mine, theirs) in self.stations.iter_mut().zip(&other.stations) {
+            mine.busy_ns += theirs.busy_ns;
         }
         for (mine, theirs) in self.members.iter_mut().zip(&other.members) {
             mine.polls += theirs.polls;

@@ -15,12 +15,35 @@ pub struct Event {
     pub time: u64,
     /// Step within the instant, member, task ordinal: see [`order`].
     pub order: u64,
+    /// Kind, tag and slot, from the upper bits to the lower: what is written in one piece can be read in one piece at once.
+    what: u64,
+}
+
+impl Event {
+    /// What happens at `time`, in this [`order`] within the instant.
+    #[inline]
+    pub fn new(time: u64, order: u64, kind: Kind, tag: u16, slot: u32) -> Self {
+        let what = (kind as u64) << 48 | u64::from(tag) << 32 | u64::from(slot);
+        Event { time, order, what }
+    }
+
     /// What happens.
-    pub kind: Kind,
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        Kind::ALL[(self.what >> 48) as usize]
+    }
+
     /// What tells events of one kind apart: the tenant class of a creation, else mostly the low bits of a poll's number.
-    pub tag: u16,
+    #[inline]
+    pub fn tag(&self) -> u16 {
+        (self.what >> 32) as u16
+    }
+
     /// Task slot; or the member, host, limiter or breaker that the kind is about.
-    pub slot: u32,
+    #[inline]
+    pub fn slot(&self) -> u32 {
+        self.what as u32
+    }
 }
 
 /// What happens at an event.
@@ -71,6 +94,37 @@ pub enum Kind {
     GiveUp,
     /// Control returns to the caller.
     Settle,
+}
+
+impl Kind {
+    /// All kinds, in their order.
+    const ALL: [Kind; 22] = {
+        use Kind::*;
+        [
+            Create,
+            Queue,
+            TaskEnd,
+            Served,
+            Cancelled,
+            Poll,
+            Result,
+            Cancel,
+            Update,
+            Release,
+            Answer,
+            Notice,
+            Reconnect,
+            Timer,
+            CommonTimer,
+            Turn,
+            WakeUp,
+            Refill,
+            HalfOpen,
+            Abort,
+            GiveUp,
+            Settle,
+        ]
+    };
 }
 
 /// The steps of an instant, in their order.
@@ -125,6 +179,8 @@ pub struct Queue {
     due: Vec<Event>,
     next: usize,
     side: Side,
+    /// An event taken elsewhere.
+    found: Event,
     over: BinaryHeap<Reverse<Event>>,
     len: usize,
     counts: Vec<u32>,
@@ -241,6 +297,7 @@ impl Default for Queue {
                 first: u64::MAX,
                 len: 0,
             },
+            found: Event::new(0, 0, Kind::Create, 0, 0),
             over: BinaryHeap::new(),
             len: 0,
             counts: Vec::new(),
@@ -263,16 +320,17 @@ impl Queue {
     }
 
     /// Adds an event. It may lie in the past of no event already popped.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, event: Event) {
         self.len += 1;
-        let bucket = event.time >> self.width;
+        let Event { time, order, what } = event;
+        let bucket = time >> self.width;
         // Buckets 1 to BUCKETS - 1 ahead of the current one lie on the ring.
         let ahead = bucket.wrapping_sub(self.current).wrapping_sub(1);
         if ahead < BUCKETS - 1 {
             self.put(bucket, event);
         } else {
-            self.push_elsewhere(event, bucket);
+            self.push_elsewhere(time, order, what);
         }
     }
 
@@ -287,7 +345,7 @@ impl Queue {
     }
 
     /// Puts an event into a bucket of the ring.
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, bucket: u64, event: Event) {
         let bucket = &mut self.ring[(bucket % BUCKETS) as usize];
         if bucket.capacity() == 0 {
@@ -297,7 +355,9 @@ impl Queue {
     }
 
     #[inline(never)]
-    fn push_elsewhere(&mut self, event: Event, bucket: u64) {
+    fn push_elsewhere(&mut self, time: u64, order: u64, what: u64) {
+        let event = Event { time, order, what };
+        let bucket = time >> self.width;
         if self.current != u64::MAX && bucket <= self.current {
             self.side_pushes += 1;
             self.side.push(event);
@@ -314,20 +374,21 @@ impl Queue {
     /// Takes the first event, if it comes before `until`.
     #[inline(always)]
     pub fn pop_before(&mut self, until: u64) -> Option<Event> {
-        if let Some(event) = self.due.get(self.next)
-            && event.time < self.side.first
-            && event.time < until
-        {
-            self.next += 1;
-            self.len -= 1;
-            return Some(*event);
+        let at = self.next;
+        let due = self.due.get(at);
+        if due.is_some_and(|event| event.time < self.side.first && event.time < until) {
+            (self.next, self.len) = (at + 1, self.len - 1);
+            Some(self.due[at])
+        } else if self.pop_elsewhere(until) {
+            Some(self.found)
+        } else {
+            None
         }
-        self.pop_elsewhere(until)
     }
 
-    /// … where it may stand beside the bucket being drained, or beyond.
+    /// … where it may stand beside the bucket being drained, or beyond: it is then `found`.
     #[inline(never)]
-    fn pop_elsewhere(&mut self, until: u64) -> Option<Event> {
+    fn pop_elsewhere(&mut self, until: u64) -> bool {
         loop {
             let due = self.due.get(self.next).copied();
             // What stands beside the buckets may come later than the next of them.
@@ -339,20 +400,21 @@ impl Queue {
                 (None, Some((side, line))) => (*side, Some(line)),
                 (None, None) => {
                     if !self.advance() {
-                        return None;
+                        return false;
                     }
                     continue;
                 }
             };
             if event.0.time >= until && until < u64::MAX {
-                return None;
+                return false;
             }
             match event.1 {
                 Some(line) => self.side.remove(line),
                 None => self.next += 1,
             }
             self.len -= 1;
-            return Some(event.0);
+            self.found = event.0;
+            return true;
         }
     }
 
@@ -526,13 +588,13 @@ mod tests {
     use crate::random::mix;
 
     fn event(time: u64, ordinal: u32) -> Event {
-        Event {
+        Event::new(
             time,
-            order: order(Step::Arrives, 0, ordinal),
-            kind: Kind::Poll,
-            tag: 0,
-            slot: ordinal,
-        }
+            order(Step::Arrives, 0, ordinal),
+            Kind::Poll,
+            0,
+            ordinal,
+        )
     }
 
     /// The queue against a plain heap, under holds of very different lengths.

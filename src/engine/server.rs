@@ -33,13 +33,13 @@ impl Simulation<'_> {
     pub(super) fn push_task_event(&mut self, slot: u32, time: u64, step: Step, kind: Kind) {
         let task = &mut self.slab.tasks[slot as usize];
         task.holds += 1;
-        let event = Event {
+        let event = Event::new(
             time,
-            order: order(step, task.member, task.ordinal),
+            order(step, task.member, task.ordinal),
             kind,
-            tag: task.polls as u16,
+            task.polls as u16,
             slot,
-        };
+        );
         match kind {
             Kind::Poll if task.coupled() => self.queue.line_up(Line::Polls, event),
             Kind::Answer => self.queue.line_up(Line::Answers, event),
@@ -227,7 +227,8 @@ impl Simulation<'_> {
             done,
             ..served
         };
-        self.server_tallies[class].count_served(model, self.now, worked);
+        self.stations[server].busy_ns += model.observed_part(worked.start, worked.done);
+        self.server_tallies[class].count_waiting(model, self.now, worked);
         Ok(served)
     }
 

@@ -34,6 +34,8 @@ impl Served {
 pub struct Station {
     /// When the only worker is free (one worker).
     free: u64,
+    /// Busy worker time that is observed, ns.
+    pub busy_ns: u64,
     /// When each worker is free (several).
     workers: BinaryHeap<Reverse<u64>>,
     /// When each waiting request starts, ascending.
@@ -64,28 +66,27 @@ impl Station {
         }
     }
 
-    /// A request comes at `now`, to a queue without a limit.
+    /// The same as [`Station::serve`], for requests that mostly find the station idle.
     #[inline(always)]
-    pub fn serve_any(&mut self, now: u64, service: u64) -> Served {
+    pub fn serve_mostly_idle(&mut self, now: u64, service: u64, limit: u64) -> Result<Served, u64> {
         if self.free <= now && self.workers.is_empty() {
             // Idle: nobody waits.
             if !self.starts.is_empty() {
                 self.starts.clear();
             }
             self.free = now.saturating_add(service);
-            return Served {
+            return Ok(Served {
                 start: now,
                 done: self.free,
                 found: 0,
-            };
+            });
         }
-        self.queue_up(now, service)
+        self.serve_or_queue(now, service, limit)
     }
 
     #[inline(never)]
-    fn queue_up(&mut self, now: u64, service: u64) -> Served {
-        let served = self.serve(now, service, u64::MAX);
-        served.unwrap_or(Served::at_once(now))
+    fn serve_or_queue(&mut self, now: u64, service: u64, limit: u64) -> Result<Served, u64> {
+        self.serve(now, service, limit)
     }
 
     /// A request comes at `now`. Refused where more than `limit` would wait: then it gives how many it found.

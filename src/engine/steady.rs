@@ -11,6 +11,11 @@ use super::station::Served;
 use crate::metrics::tally::WINDOW;
 use crate::policy::{Decision, FOREVER, RawHint, Saw, SteadyWait};
 use crate::random::Purpose;
+use crate::scenario::units::LONGEST;
+
+/// Before this instant (36 years) a wait and any three durations can be added to a time.
+const CALM: u64 = 1 << 60;
+const _: () = assert!(CALM as u128 + FOREVER as u128 + 3 * LONGEST.0 as u128 <= u64::MAX as u128);
 
 /// What became of a poll.
 pub(super) enum Stride {
@@ -27,73 +32,73 @@ impl Simulation<'_> {
     #[inline(always)]
     pub(super) fn stride(&mut self, event: Event) -> Stride {
         let (model, now) = (self.model, event.time);
-        let task = &mut self.slab.tasks[event.slot as usize];
+        let task = &mut self.slab.tasks[event.slot() as usize];
         let pair = &model.pairs[task.pair as usize];
         let Some(lane) = &pair.lane else {
             return Stride::Halt;
         };
-        let policy = &model.policies[lane.policy];
         let (key, index) = (task.key, u64::from(task.polls));
-        // Nothing but the first answer changes what a policy remembers of hints that are all alike.
-        let in_the_middle = index >= 2 && task.polls < policy.max_polls && task.polled();
-        if !in_the_middle || task.traced {
+        if task.polls >= lane.max_polls || !task.polled() || task.traced {
             return Stride::Halt;
         }
 
         // The server takes it.
-        let class = task.server_class as usize;
-        let server = &model.servers[class];
-        let constant = server.service.as_constant().is_some();
-        let service = server.service.draw(|| key.draw(Purpose::Service, index));
+        let service = lane.service.draw(|| key.draw(Purpose::Service, index));
         let served = if lane.instant {
             Served::at_once(now)
         } else {
-            let served = self.stations[task.server as usize].serve_any(now, service);
-            self.server_tallies[class].count_served(model, now, served);
+            let station = &mut self.stations[task.server as usize];
+            let Ok(served) = station.serve_mostly_idle(now, service, lane.queue_limit) else {
+                return Stride::Halt;
+            };
+            station.busy_ns += model.observed_part(served.start, served.done);
+            if served.start > now {
+                self.server_tallies[task.server_class as usize].count_waiting(model, now, served);
+            }
             served
         };
         let done = served.done;
         let tally = &mut self.pairs[task.pair as usize];
         let observed = model.observed(task.sent);
         if observed {
+            let constant = lane.service.as_constant().is_some();
             tally.count_served(now, served, service, constant);
         }
-        if task.end <= done {
+        if task.end <= done || done > CALM {
             return Stride::Served(done);
         }
 
         // Its answer is seen, the host waits, and sends the next one.
-        let seen = done.saturating_add(pair.delay.draw(|| key.draw(Purpose::DelayBack, index)));
-        let bits = if policy.jitter.draws() {
+        let seen = done + pair.delay.draw(|| key.draw(Purpose::DelayBack, index));
+        let bits = if lane.draws_jitter {
             key.draw(Purpose::Jitter, index)
         } else {
             0
         };
         let mut hint = RawHint::Absent;
         let mut remembered = None;
-        let wait = if let Some(waits) = &pair.waits {
-            debug_assert!(waits.holds(&task.state));
+        let waits = pair.waits.as_ref().filter(|w| w.holds(&task.state));
+        let wait = if let Some(waits) = waits {
             waits.decide(&task.state, bits)
         } else {
             hint = hint_of(model, task, index, done);
             let state = remembered.insert(task.state);
-            match policy.decide(state, Saw::Unchanged(hint), bits) {
+            match model.policies[lane.policy].decide(state, Saw::Unchanged(hint), bits) {
                 Decision::Wait(wait) => SteadyWait::from(wait),
                 Decision::AwaitResult | Decision::End(_) => return Stride::Served(done),
             }
         };
-        let next = seen
-            .saturating_add(wait.wait)
-            .saturating_add(policy.timer.overhead);
+        let next = seen + wait.wait + lane.overhead;
         let out = pair.delay.draw(|| key.draw(Purpose::DelayOut, index + 1));
-        let arrival = next.saturating_add(out);
+        let arrival = next + out;
         let near = task.created.saturating_add(lane.lifetime);
         let near = near.min(task.abort).min(model.stop);
         if arrival > near || wait.wait >= FOREVER || next == task.sent {
             return Stride::Served(done);
         }
 
-        // All of it has happened.
+        // All of it has happened; all of it was observed, if the first and the last of it was.
+        let inside = observed && arrival < model.horizon;
         task.streak += 1;
         self.fingerprint = self.fingerprint.wrapping_add(mark(task, seen, 0));
         self.totals.seen += 1;
@@ -101,30 +106,30 @@ impl Simulation<'_> {
         if observed {
             tally.count_unchanged(hint, lane.hint.is_some());
         }
-        if model.observed(seen) {
+        if inside || model.observed(seen) {
             tally.count_wait(wait);
         }
-        if next < model.horizon {
+        if inside || next < model.horizon {
             tally.windows[(next / WINDOW) as usize] += 1;
         }
-        if model.observed(next) {
+        if inside || model.observed(next) {
             tally.sent += 1;
             tally.gap.record(next - task.sent);
             self.members[task.member as usize].polls += 1;
         }
         task.polls += 1;
-        (task.sent, task.tick, task.at_once) = (next, 0, 0);
+        (task.sent, task.at_once) = (next, 0);
         match remembered {
             None => task.state.note(wait),
             Some(state) => task.state = state,
         }
         let step = if out == 0 { Step::Sends } else { Step::Arrives };
-        Stride::On(Event {
-            time: arrival,
-            order: step.of(event.order),
-            kind: Kind::Poll,
-            tag: task.polls as u16,
-            slot: event.slot,
-        })
+        Stride::On(Event::new(
+            arrival,
+            step.of(event.order),
+            Kind::Poll,
+            task.polls as u16,
+            event.slot(),
+        ))
     }
 }

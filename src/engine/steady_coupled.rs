@@ -8,7 +8,7 @@ use super::coupled::Phase;
 use super::host::mark;
 use super::queue::{Event, Kind, Line, Step};
 use super::server::{Answer, hint_of};
-use crate::metrics::tally::WINDOW;
+use crate::metrics::tally::{Failure, WINDOW};
 use crate::policy::{Decision, FOREVER, Saw, SteadyWait};
 use crate::random::Purpose;
 
@@ -18,8 +18,8 @@ impl Simulation<'_> {
     pub(super) fn sends_steadily(&mut self, event: Event) -> bool {
         let (model, now) = (self.model, event.time);
         let (task, state) = (
-            &mut self.slab.tasks[event.slot as usize],
-            &mut self.loops[event.slot as usize],
+            &mut self.slab.tasks[event.slot() as usize],
+            &mut self.loops[event.slot() as usize],
         );
         let pair = &model.pairs[task.pair as usize];
         let Some(lane) = &pair.coupled_lane else {
@@ -70,13 +70,13 @@ impl Simulation<'_> {
         self.totals.sent += 1;
         state.flight = task.polls as u16;
         let step = if out == 0 { Step::Sends } else { Step::Arrives };
-        let arrives = Event {
-            time: arrival,
-            order: step.of(event.order),
-            kind: Kind::Poll,
-            tag: state.flight,
-            slot: event.slot,
-        };
+        let arrives = Event::new(
+            arrival,
+            step.of(event.order),
+            Kind::Poll,
+            state.flight,
+            event.slot(),
+        );
         self.queue.line_up(Line::Polls, arrives);
         true
     }
@@ -85,13 +85,13 @@ impl Simulation<'_> {
     #[inline(always)]
     pub(super) fn is_served_steadily(&mut self, event: Event) -> bool {
         let (model, now) = (self.model, event.time);
-        let task = &self.slab.tasks[event.slot as usize];
+        let task = &self.slab.tasks[event.slot() as usize];
         let pair = &model.pairs[task.pair as usize];
         let Some(lane) = &pair.coupled_lane else {
             return false;
         };
-        let state = &self.loops[event.slot as usize];
-        let awaits = state.phase == Phase::InFlight && state.flight == event.tag;
+        let state = &self.loops[event.slot() as usize];
+        let awaits = state.phase == Phase::InFlight && state.flight == event.tag();
         if !awaits || !task.polled() || !self.riders.is_empty() {
             return false;
         }
@@ -102,10 +102,24 @@ impl Simulation<'_> {
 
         // The server takes it.
         let index = u64::from(task.polls);
-        let constant = server.service.as_constant().is_some();
-        let service = (server.service).draw(|| task.key.draw(Purpose::Service, index));
-        let served = self.stations[task.server as usize].serve_any(now, service);
-        self.server_tallies[task.server_class as usize].count_served(model, now, served);
+        let constant = lane.service.as_constant().is_some();
+        let service = (lane.service).draw(|| task.key.draw(Purpose::Service, index));
+        let station = &mut self.stations[task.server as usize];
+        let served = match station.serve_mostly_idle(now, service, lane.queue_limit) {
+            Ok(served) => served,
+            Err(found) => {
+                // Rate limits have counted it already.
+                if model.observed(task.sent) {
+                    self.pairs[task.pair as usize].queue_length.record(found);
+                }
+                self.refuse(event.slot(), Failure::QueueFull, u64::MAX);
+                return true;
+            }
+        };
+        station.busy_ns += model.observed_part(served.start, served.done);
+        if served.start > now {
+            self.server_tallies[task.server_class as usize].count_waiting(model, now, served);
+        }
         if model.observed(task.sent) {
             self.pairs[task.pair as usize].count_served(now, served, service, constant);
         }
@@ -113,20 +127,20 @@ impl Simulation<'_> {
         let back = (pair.delay).draw(|| task.key.draw(Purpose::DelayBack, index));
         let seen = done.saturating_add(back);
         if task.end <= done || seen > task.sent.saturating_add(lane.timeout) {
-            self.read_in_time(event.slot, done);
+            self.read_in_time(event.slot(), done);
             return true;
         }
         let hint = (lane.hint).unwrap_or_else(|| hint_of(model, task, index, done));
-        let state = &mut self.loops[event.slot as usize];
+        let state = &mut self.loops[event.slot() as usize];
         (state.read_at, state.phase, state.seen_at) = (done, Phase::Answering, seen);
         state.answer = Answer::Working(hint);
-        let answered = Event {
-            time: seen,
-            order: Step::Seen.of(event.order),
-            kind: Kind::Answer,
-            tag: event.tag,
-            slot: event.slot,
-        };
+        let answered = Event::new(
+            seen,
+            Step::Seen.of(event.order),
+            Kind::Answer,
+            event.tag(),
+            event.slot(),
+        );
         self.queue.line_up(Line::Answers, answered);
         true
     }
@@ -135,17 +149,16 @@ impl Simulation<'_> {
     #[inline(always)]
     pub(super) fn goes_on_steadily(&mut self, event: Event) -> bool {
         let (model, now) = (self.model, event.time);
-        let task = &mut self.slab.tasks[event.slot as usize];
+        let task = &mut self.slab.tasks[event.slot() as usize];
         let pair = &model.pairs[task.pair as usize];
         let Some(lane) = &pair.coupled_lane else {
             return false;
         };
-        let state = &mut self.loops[event.slot as usize];
-        let awaits = state.phase == Phase::Answering && state.flight == event.tag;
+        let state = &mut self.loops[event.slot() as usize];
+        let awaits = state.phase == Phase::Answering && state.flight == event.tag();
         let Answer::Working(hint) = state.answer else {
             return false;
         };
-        let policy = &model.policies[lane.policy];
         if !awaits
             || !task.polled()
             || task.traced
@@ -154,14 +167,14 @@ impl Simulation<'_> {
             || state.rides
             || state.probe
             || state.awaits_result
-            || task.polls - state.uncounted >= policy.max_polls
+            || task.polls - state.uncounted >= lane.max_polls
             || !self.riders.is_empty()
         {
             return false;
         }
 
         // The host waits.
-        let bits = if policy.jitter.draws() {
+        let bits = if lane.draws_jitter {
             task.key.draw(Purpose::Jitter, u64::from(task.polls))
         } else {
             0
@@ -172,12 +185,12 @@ impl Simulation<'_> {
             waits.decide(&task.state, bits)
         } else {
             let state = remembered.insert(task.state);
-            match policy.decide(state, Saw::Unchanged(hint), bits) {
+            match model.policies[lane.policy].decide(state, Saw::Unchanged(hint), bits) {
                 Decision::Wait(wait) => SteadyWait::from(wait),
                 Decision::AwaitResult | Decision::End(_) => return false,
             }
         };
-        let next = (now.saturating_add(wait.wait)).saturating_add(policy.timer.overhead);
+        let next = (now.saturating_add(wait.wait)).saturating_add(lane.overhead);
         let near = task.created.saturating_add(lane.lifetime).min(model.stop);
         if next > near || wait.wait >= FOREVER {
             return false;
@@ -206,15 +219,15 @@ impl Simulation<'_> {
         (state.phase, state.has_result) = (Phase::Sleeping, false);
         (state.since, state.timer, state.tick) = (now, next, 0);
         let places = state.places > 0;
-        self.queue.push(Event {
-            time: next,
-            order: Step::Sends.of(event.order),
-            kind: Kind::Timer,
-            tag: event.tag,
-            slot: event.slot,
-        });
+        self.queue.push(Event::new(
+            next,
+            Step::Sends.of(event.order),
+            Kind::Timer,
+            event.tag(),
+            event.slot(),
+        ));
         if places {
-            self.give_places_back(event.slot);
+            self.give_places_back(event.slot());
         }
         true
     }

@@ -49,7 +49,7 @@ fn middle(cell: usize) -> u64 {
 
 impl Histogram {
     /// Records a value below 2^62; larger ones count as 2^62 - 1.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, value: u64) {
         match self.cells.get_mut(cell(value).wrapping_sub(self.base)) {
             Some(count) => *count += 1,

@@ -516,10 +516,9 @@ impl ServerTally {
         }
     }
 
-    /// Counts a request that came at `now` and was taken.
+    /// Counts how long a request waited that came at `now` and was taken.
     #[inline(always)]
-    pub fn count_served(&mut self, model: &Model, now: u64, served: Served) {
-        self.busy_ns += u128::from(model.observed_part(served.start, served.done));
+    pub fn count_waiting(&mut self, model: &Model, now: u64, served: Served) {
         if served.start > now {
             self.waiting_ns += u128::from(model.observed_part(now, served.start));
             self.waiting.add(now, served.start);

@@ -163,8 +163,7 @@ fn lane(model: &Model, pair: usize) -> Option<Lane> {
         &model.carriers[tenant.policy],
     );
     let pair = &model.pairs[pair];
-    let fails = server.queue_limit < u64::MAX
-        || server.outage.is_some()
+    let fails = server.outage.is_some()
         || server.request_loss > 0.0
         || server.answer_loss > 0.0
         || server.ttl < FOREVER
@@ -195,8 +194,13 @@ fn lane(model: &Model, pair: usize) -> Option<Lane> {
     }
     Some(Lane {
         policy: tenant.policy,
+        max_polls: policy.max_polls,
+        draws_jitter: policy.jitter.draws(),
+        overhead: policy.timer.overhead,
         hint,
         instant: server.is_instant(),
+        service: server.service.clone(),
+        queue_limit: server.queue_limit,
         lifetime,
         timeout: carrier.timeout,
     })
@@ -246,9 +250,9 @@ fn compile_server(server: &written::Server, first: u32, scenario: &Scenario) -> 
         count: server.count.0,
         executes: server.executes.map_or(u32::MAX, |c| c.0),
         workers: server.tasks_get.workers.0,
-        service: TimeSampler::new(&server.tasks_get.service),
+        service: TimeSampler::new(&server.tasks_get.service).tabulated(),
         queue_limit: server.tasks_get.queue.unwrap_or(u64::MAX),
-        delay: TimeSampler::new(&server.delay),
+        delay: TimeSampler::new(&server.delay).tabulated(),
         hint: match &server.hint {
             None => HintSource::Constant(RawHint::Absent),
             Some(written::HintRef::Constant(ms)) => HintSource::Constant(RawHint::Number(*ms)),
@@ -310,7 +314,7 @@ fn compile_hint(hint: &written::Hint) -> HintSource {
             };
             (from, compile_wire(&s.wire))
         };
-        Steps(hint.steps.iter().map(step).collect())
+        Steps(hint.steps.iter().map(step).collect()).tabulated()
     };
     match hint.drawn {
         written::Drawn::PerTask | written::Drawn::PerAnswer => match &hint.mix[..] {
@@ -318,7 +322,7 @@ fn compile_hint(hint: &written::Hint) -> HintSource {
                 HintSource::Constant(hint)
             }
             _ if hint.drawn == written::Drawn::PerTask => HintSource::PerTask(mix(), None),
-            _ => HintSource::PerAnswer(mix()),
+            _ => HintSource::PerAnswer(mix().tabulated()),
         },
         written::Drawn::InTurn => {
             let tasks: f64 = hint.mix.iter().map(|p| p.weight.0).sum();

@@ -45,6 +45,14 @@ pub enum Part {
 }
 
 impl Part {
+    /// The same for many draws.
+    fn tabulated(self) -> Self {
+        match self {
+            Part::Drawn(sampler) => Part::Drawn(Box::new(sampler.tabulated())),
+            fixed => fixed,
+        }
+    }
+
     /// The hint; `bits` are drawn only where needed.
     pub fn hint(&self, bits: impl FnOnce() -> u64) -> RawHint {
         match self {
@@ -55,6 +63,12 @@ impl Part {
 }
 
 impl Mix {
+    /// The same for a draw in every answer.
+    pub fn tabulated(mut self) -> Self {
+        self.parts = self.parts.into_iter().map(Part::tabulated).collect();
+        self
+    }
+
     /// Draws that take the parts in turn: those of task number `ordinal` (from 0) of a round of `tasks`.
     pub fn turn(ordinal: u32, tasks: u32) -> u64 {
         let place = f64::from(ordinal % tasks) + 0.5;
@@ -73,6 +87,13 @@ impl Mix {
 }
 
 impl Steps {
+    /// The same for a draw in every answer.
+    pub fn tabulated(mut self) -> Self {
+        let steps = self.0.into_iter();
+        self.0 = steps.map(|(from, part)| (from, part.tabulated())).collect();
+        self
+    }
+
     /// The hint of the step that holds at `x`.
     pub fn hint(&self, x: f64, bits: impl FnOnce() -> u64) -> RawHint {
         let at = self.0.partition_point(|(from, _)| *from <= x);

@@ -9,6 +9,7 @@ mod faults;
 mod hints;
 mod limits;
 mod partition;
+mod quantiles;
 
 pub use compile::compile_policy;
 pub use distribution::TimeSampler;
@@ -143,10 +144,20 @@ pub struct Pair {
 pub struct Lane {
     /// The policy, as an index.
     pub policy: usize,
+    /// So many polls are sent at most.
+    pub max_polls: u32,
+    /// Is the jitter of waits drawn?
+    pub draws_jitter: bool,
+    /// What a timer is late by.
+    pub overhead: u64,
     /// The hint, where it is always the same.
     pub hint: Option<RawHint>,
     /// Does a request take the server no time, so that none ever waits for another?
     pub instant: bool,
+    /// How long it takes.
+    pub service: TimeSampler,
+    /// So many wait at most.
+    pub queue_limit: u64,
     /// Polls later than this after the task's creation stand at the end of a loop.
     pub lifetime: u64,
     /// A request is given up after this; [`crate::policy::FOREVER`] for never.

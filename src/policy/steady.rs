@@ -3,7 +3,7 @@
 //! That is what nearly all polls are. What stands before the jitter is then a function of the number of waits since the backoff started alone,
 //! and is written down once for each of them.
 
-use super::decide::{Grown, Reading, bit, bound};
+use super::decide::{Grown, Reading, bound};
 use super::stages::part;
 use super::{
     BoundsAt, Decision, FOREVER, Jitter, Nanos, Policy, RawHint, Saw, Stage, State, Timer, Wait,
@@ -16,8 +16,10 @@ const MOST_ROWS: u32 = 256;
 /// states of which [`Steady::holds`]: those after the creation and one answer, as long as there are no errors, questions or `slow_down`s.
 #[derive(Clone, Debug)]
 pub struct Steady {
-    /// By number of the wait; the last repeats.
+    /// By number of the wait, up to the last that differs from the one before.
     rows: Box<[Row]>,
+    /// All after them.
+    settled: Row,
     /// A state for which they hold.
     state: State,
     timer: Timer,
@@ -34,6 +36,8 @@ struct Row {
     least: Nanos,
     /// Jittered waits are uniform over so much above that.
     span: Nanos,
+    /// Does no bound touch any of them?
+    unbounded: bool,
     /// Bounds of the jittered wait.
     floor: Nanos,
     ceiling: Nanos,
@@ -95,10 +99,11 @@ impl Steady {
         if state != before {
             return None;
         }
-        let rows = (0..=last).map(|k| Row::new(policy, policy.grow(k, base, stage)));
+        let row = |k| Row::new(policy, policy.grow(k, base, stage));
         let timer = policy.timer;
         Some(Steady {
-            rows: rows.collect::<Option<_>>()?,
+            rows: (0..last).map(row).collect::<Option<_>>()?,
+            settled: row(last)?,
             state,
             timer,
             timed: timer.quantum > 1 || timer.minimum > 0 || timer.maximum < FOREVER,
@@ -118,26 +123,26 @@ impl Steady {
     /// The decision of a loop that remembers `state`, which [`State::note`] is to be told; `u` is a uniform 64-bit fraction of one for the jitter.
     #[inline(always)]
     pub fn decide(&self, state: &State, u: u64) -> SteadyWait {
-        let row = &self.rows[usize::from(state.waits).min(self.rows.len() - 1)];
-        let jittered = row.least + part(row.span, u);
-        let floored = jittered.max(row.floor);
-        let cut = floored.min(row.ceiling);
-        let (jitter, floor) = (jittered != row.backed, floored != jittered);
-        let ceiling = cut != floored;
-        let mut touched = row.touched
-            | u16::from(jitter) << Stage::Jitter as u8
-            | u16::from(floor) << Stage::Floor as u8
-            | u16::from(ceiling) << Stage::Ceiling as u8;
-        let mut cause = if jitter { Stage::Jitter } else { row.cause };
-        cause = if floor { Stage::Floor } else { cause };
-        cause = if ceiling { Stage::Ceiling } else { cause };
-        let mut wait = cut;
+        let row = self.rows.get(usize::from(state.waits));
+        let row = row.unwrap_or(&self.settled);
+        let mut wait = row.least + part(row.span, u);
+        let (mut touched, mut cause) = (row.touched, row.cause);
+        let mut change = |changed: bool, stage: Stage| {
+            touched |= u16::from(changed) << stage as u8;
+            cause = if changed { stage } else { cause };
+        };
+        change(wait != row.backed, Stage::Jitter);
+        if !row.unbounded {
+            let jittered = wait;
+            let floored = jittered.max(row.floor);
+            wait = floored.min(row.ceiling);
+            change(floored != jittered, Stage::Floor);
+            change(wait != floored, Stage::Ceiling);
+        }
         if self.timed {
-            wait = self.timer.apply(cut);
-            if wait != cut {
-                touched |= bit(Stage::Timer);
-                cause = Stage::Timer;
-            }
+            let bounded = wait;
+            wait = self.timer.apply(bounded);
+            change(wait != bounded, Stage::Timer);
         }
         SteadyWait {
             wait,
@@ -184,6 +189,7 @@ impl Row {
             backed,
             least,
             span,
+            unbounded: floor <= least && least.saturating_add(span) <= ceiling,
             floor,
             ceiling,
             touched,

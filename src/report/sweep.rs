@@ -1,5 +1,9 @@
 //! A sweep: tables and CSV.
 
+use std::io::{self, Write};
+
+use rayon::prelude::*;
+
 use super::columns::{self, Column};
 use super::decision;
 pub use super::figures::Grid;
@@ -41,36 +45,71 @@ pub fn cells_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> 
     write_csv(&columns::cells(&plan.parameters()), rows)
 }
 
-/// `results.csv`: a row per cell, replication, group and metric.
-pub fn results_csv(plan: &Plan, cells: &[CellResult], provenance: &Provenance) -> Vec<u8> {
-    let names = catalogue::names();
-    // A cell at a time: the rows of all would take many times the room of the text.
-    let of_cell = |cell: &CellResult| {
-        let mut rows = Vec::new();
-        let made = &plan.cells[cell.number];
-        let groups = crate::experiment::group_names(&made.scenario);
-        let tail: Vec<String> = repeat_with(made, cell, provenance).collect();
-        for replication in &cell.replications {
-            for (group, values) in groups.iter().zip(&replication.values) {
-                for (name, value) in names.iter().zip(values) {
-                    let mut row = vec![cell.number.to_string()];
-                    row.extend(made.parameters.iter().map(|(_, value)| value.clone()));
-                    row.extend([
-                        replication.number.to_string(),
-                        group.clone(),
-                        name.clone(),
-                        number(value.filter(|x| x.is_finite())),
-                        format!("{:016x}", replication.fingerprint),
-                    ]);
-                    row.extend(tail.iter().cloned());
-                    rows.push(row);
+/// Writes `results.csv`: a row per cell, replication, group and metric.
+///
+/// # Errors
+/// What `out` says.
+pub fn results_csv(
+    plan: &Plan,
+    cells: &[CellResult],
+    provenance: &Provenance,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    // There may be more rows than fit into memory: so many cells at a time, as many of these as there are threads at once.
+    const CELLS: usize = 32;
+    out.write_all(&write_csv(
+        &columns::results(&plan.parameters()),
+        std::iter::empty(),
+    ))?;
+    for some in cells.chunks(CELLS) {
+        let rows = some.par_iter().map(|cell| rows_of(plan, cell, provenance));
+        for text in rows.collect::<Vec<_>>() {
+            out.write_all(&text)?;
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a cell in `results.csv`. What many rows share is written once.
+fn rows_of(plan: &Plan, cell: &CellResult, provenance: &Provenance) -> Vec<u8> {
+    let made = &plan.cells[cell.number];
+    let names: Vec<String> = catalogue::names().iter().map(|n| field(n)).collect();
+    let groups: Vec<String> = crate::experiment::group_names(&made.scenario)
+        .iter()
+        .map(|g| field(g))
+        .collect();
+    let parameters = made.parameters.iter().map(|(_, value)| field(value));
+    let cell_number = std::iter::once(cell.number.to_string());
+    let head = cell_number.chain(parameters).collect::<Vec<_>>().join(",");
+    let tail: Vec<String> = repeat_with(made, cell, provenance)
+        .map(|value| field(&value))
+        .collect();
+    let mut text = String::new();
+    for replication in &cell.replications {
+        let end = format!("{:016x},{}", replication.fingerprint, tail.join(","));
+        for (group, values) in groups.iter().zip(&replication.values) {
+            let start = format!("{head},{},{group}", replication.number);
+            for (name, value) in names.iter().zip(values) {
+                let value = number(value.filter(|x| x.is_finite()));
+                for part in [&*start, ",", name, ",", &value, ",", &end, "\n"] {
+                    text.push_str(part);
                 }
             }
         }
-        rows
-    };
-    let rows = cells.iter().flat_map(of_cell);
-    write_csv(&columns::results(&plan.parameters()), rows)
+    }
+    text.into_bytes()
+}
+
+/// A value as it stands between the commas of a CSV file.
+fn field(value: &str) -> String {
+    // A row of one empty value is written in quotes, to be seen.
+    if value.is_empty() {
+        return String::new();
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([value]).expect("writing to memory");
+    let line = writer.into_inner().expect("writing to memory");
+    String::from_utf8_lossy(&line).trim_end_matches('\n').into()
 }
 
 /// The number of the choice; there is none from a part of a sweep.
