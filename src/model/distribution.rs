@@ -1,6 +1,6 @@
 //! Distributions ready to draw from: one keyed uniform in, one value out.
 //!
-//! Every draw is an inverse transform through `libm`, or through a table of it ([`super::quantiles`]), so that it is the same on every machine and
+//! Every draw is an inverse transform through `libm`, or through a table of it (`quantiles.rs`), so that it is the same on every machine and
 //! rises with its uniform (which keeps paired comparisons tight). The gamma has no closed inverse; it is drawn by `rand_distr` from a generator of its own,
 //! started from the key, so that its rejections shift no other draw.
 
