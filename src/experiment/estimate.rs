@@ -1,5 +1,7 @@
 //! Estimates over replications.
 
+use std::cell::Cell;
+
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -65,7 +67,18 @@ impl Estimate {
 
 /// The two-sided quantile of Student's t with `freedom` degrees.
 pub(super) fn student_t(confidence: f64, freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + confidence / 2.0))
+    thread_local! {
+        // The last one asked for: thousands of estimates in a row ask for the same, and it is found by iteration.
+        static LAST: Cell<[f64; 3]> = const { Cell::new([f64::NAN; 3]) };
+    }
+    let [last_confidence, last_freedom, last] = LAST.get();
+    if (last_confidence, last_freedom) == (confidence, freedom) {
+        return last;
+    }
+    let quantile = StudentsT::new(0.0, 1.0, freedom)
+        .map_or(f64::NAN, |t| t.inverse_cdf(0.5 + confidence / 2.0));
+    LAST.set([confidence, freedom, quantile]);
+    quantile
 }
 
 #[cfg(test)]

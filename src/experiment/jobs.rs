@@ -98,24 +98,28 @@ pub fn complete(
         .collect();
     watch.plan(units.len() as u64);
     let failed: Mutex<Option<(usize, SweepError)>> = Mutex::new(None);
-    units.par_iter().for_each(|(at, replication)| {
-        let gone_wrong = || failed.lock().is_ok_and(|f| f.is_some());
-        if stop.load(Ordering::Relaxed) || gone_wrong() {
-            return;
-        }
-        let (job, model, _) = &missing[*at];
-        match run_unit(job, model, *replication, store, stop) {
-            Ok(()) => watch.done(),
-            Err(SweepError::Run { error, .. }) if *error == RunError::Interrupted => {}
-            Err(error) => {
-                if let Ok(mut failed) = failed.lock()
-                    && failed.as_ref().is_none_or(|(first, _)| at < first)
-                {
-                    *failed = Some((*at, error));
+    // One at a time: a piece of several is not shared once it has been begun.
+    units
+        .par_iter()
+        .with_max_len(1)
+        .for_each(|(at, replication)| {
+            let gone_wrong = || failed.lock().is_ok_and(|f| f.is_some());
+            if stop.load(Ordering::Relaxed) || gone_wrong() {
+                return;
+            }
+            let (job, model, _) = &missing[*at];
+            match run_unit(job, model, *replication, store, stop) {
+                Ok(()) => watch.done(),
+                Err(SweepError::Run { error, .. }) if *error == RunError::Interrupted => {}
+                Err(error) => {
+                    if let Ok(mut failed) = failed.lock()
+                        && failed.as_ref().is_none_or(|(first, _)| at < first)
+                    {
+                        *failed = Some((*at, error));
+                    }
                 }
             }
-        }
-    });
+        });
     let failed = failed
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -203,6 +203,7 @@ pub fn run(
     ));
     let finished: Vec<Result<Replication, RunError>> = (0..scenario.run.replications.0)
         .into_par_iter()
+        .with_max_len(1)
         .map(|number| {
             if stop.load(Ordering::Relaxed) {
                 return Err(RunError::Interrupted);

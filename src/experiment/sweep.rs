@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rayon::prelude::*;
+
 use super::jobs::{self, Job};
 use super::plan::{Cell, Plan, WarmUp};
 use super::store::{Seen, Store, Unit, scenario_key};
@@ -166,7 +168,7 @@ impl Plan {
                 .collect();
             jobs::complete(&jobs, store, stop, watch)?;
             let results: Vec<CellResult> = cells
-                .iter()
+                .par_iter()
                 .zip(&wanted)
                 .map(|(cell, n)| self.result(cell, *n, store, self.worst_hints))
                 .collect();
@@ -195,7 +197,7 @@ impl Plan {
                 n = more;
             }
         };
-        self.cells.iter().map(result).collect()
+        self.cells.par_iter().map(result).collect()
     }
 
     /// A cell's results with the metrics of its worst hints, which are run if they are not kept.
