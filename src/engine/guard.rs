@@ -58,7 +58,7 @@ impl Guards {
 
 impl Guards {
     /// Counts a request about a task against the limits of its server; `Some` is the instant at which it may pass, where it may not: then it is not counted.
-    #[inline]
+    #[inline(always)]
     pub fn count(&mut self, model: &Model, task: &Task, now: u64) -> Option<u64> {
         let class = &model.servers[task.server_class as usize];
         let place = |per| match per {
@@ -67,12 +67,12 @@ impl Guards {
             Per::Host => model.host_of(task.class, task.member, task.ordinal) as usize,
         };
         let passed = &mut self.passed[task.server_class as usize];
-        let next = class.limits.iter().zip(&*passed);
-        let next = next
-            .map(|(limit, counts)| counts[place(limit.per)].next(now))
-            .max();
-        if next.is_some_and(|next| next > now) {
-            return next;
+        let mut next = now;
+        for (limit, counts) in class.limits.iter().zip(&*passed) {
+            next = next.max(counts[place(limit.per)].next(now));
+        }
+        if next > now {
+            return Some(next);
         }
         for (limit, counts) in class.limits.iter().zip(passed.iter_mut()) {
             counts[place(limit.per)].take(now);

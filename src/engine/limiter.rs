@@ -29,12 +29,14 @@ impl Tokens {
     }
 
     /// When the next token is there, ns, rounded up.
+    #[inline]
     pub fn next(&self) -> u64 {
         let at = self.full.saturating_sub(self.head);
         u64::try_from((at + (1 << FRACTION) - 1) >> FRACTION).unwrap_or(u64::MAX)
     }
 
     /// Takes a token that is there at `now`.
+    #[inline]
     pub fn take(&mut self, now: u64) {
         let now = u128::from(now) << FRACTION;
         // What came within the last nanosecond could not be taken sooner: rounding must not slow the bucket down.
@@ -78,6 +80,7 @@ impl Passed {
     }
 
     /// When the next request may pass: at most `now` where it may at once.
+    #[inline]
     pub fn next(&self, now: u64) -> u64 {
         match *self {
             Passed::Tokens(tokens) => tokens.next(),
@@ -97,6 +100,7 @@ impl Passed {
     }
 
     /// Counts a request that passes at `now`.
+    #[inline]
     pub fn take(&mut self, now: u64) {
         match self {
             Passed::Tokens(tokens) => tokens.take(now),

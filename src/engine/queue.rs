@@ -172,6 +172,8 @@ pub struct Queue {
     width: u32,
     /// Number of the bucket being drained.
     current: u64,
+    /// Where it ends.
+    end: u64,
     ring: Vec<Vec<Event>>,
     /// Buffers of buckets that are drained, the last one on top: still in the cache when the next bucket begins.
     spare: Vec<Vec<Event>>,
@@ -213,10 +215,26 @@ struct Side {
     heap: BinaryHeap<Reverse<Event>>,
     /// Times of the first of each line, and of the heap; [`u64::MAX`] where there are none.
     heads: [u64; LINES],
+    /// Time of the last that went into each line.
+    tails: [u64; LINES - 1],
     /// Time of the first of them all.
     first: u64,
+    /// Where it stands; [`TIED`] where several have that time.
+    place: usize,
+    /// The event taken last.
+    taken: Event,
     len: usize,
 }
+
+/// What stands where there is no event yet.
+const NONE: Event = Event {
+    time: 0,
+    order: 0,
+    what: 0,
+};
+
+/// No place: several are equally near.
+const TIED: usize = LINES;
 
 impl Side {
     fn push(&mut self, event: Event) {
@@ -228,9 +246,12 @@ impl Side {
     #[inline]
     fn line_up(&mut self, line: Line, event: Event) -> bool {
         let events = &mut self.lines[line as usize];
-        if events.back().is_some_and(|last| later(last, &event)) {
+        if event.time <= self.tails[line as usize]
+            && events.back().is_some_and(|last| later(last, &event))
+        {
             return false;
         }
+        self.tails[line as usize] = event.time;
         events.push_back(event);
         self.note(line as usize, event.time);
         true
@@ -240,7 +261,11 @@ impl Side {
     fn note(&mut self, line: usize, time: u64) {
         self.len += 1;
         self.heads[line] = self.heads[line].min(time);
-        self.first = self.first.min(time);
+        if time < self.first {
+            (self.first, self.place) = (time, line);
+        } else if time == self.first && line != self.place {
+            self.place = TIED;
+        }
     }
 
     /// The first event, and where it stands.
@@ -261,23 +286,29 @@ impl Side {
         first
     }
 
-    /// Takes the first event, which `peek` has found there.
-    #[inline]
-    fn remove(&mut self, line: usize) {
-        let next = match self.lines.get_mut(line) {
-            Some(line) => {
-                line.pop_front();
-                line.front()
+    /// Takes the first event, which stands there: it is then `taken`.
+    fn remove(&mut self, place: usize) {
+        let next = if let Some(line) = self.lines.get_mut(place) {
+            if let Some(event) = line.pop_front() {
+                self.taken = event;
             }
-            None => {
-                self.heap.pop();
-                self.heap.peek().map(|Reverse(event)| event)
+            line.front()
+        } else {
+            if let Some(Reverse(event)) = self.heap.pop() {
+                self.taken = event;
             }
+            self.heap.peek().map(|Reverse(event)| event)
         };
-        self.heads[line] = next.map_or(u64::MAX, |event| event.time);
+        self.heads[place] = next.map_or(u64::MAX, |event| event.time);
         self.len -= 1;
-        let [a, b, c, d] = self.heads;
-        self.first = a.min(b).min(c.min(d));
+        (self.first, self.place) = (u64::MAX, TIED);
+        for (line, head) in self.heads.into_iter().enumerate() {
+            if head < self.first {
+                (self.first, self.place) = (head, line);
+            } else if head == self.first {
+                self.place = TIED;
+            }
+        }
     }
 }
 
@@ -286,6 +317,7 @@ impl Default for Queue {
         Queue {
             width: 24,
             current: u64::MAX,
+            end: 0,
             ring: (0..BUCKETS).map(|_| Vec::new()).collect(),
             spare: Vec::new(),
             due: Vec::new(),
@@ -294,10 +326,13 @@ impl Default for Queue {
                 lines: Default::default(),
                 heap: BinaryHeap::new(),
                 heads: [u64::MAX; LINES],
+                tails: [0; LINES - 1],
                 first: u64::MAX,
+                place: TIED,
+                taken: NONE,
                 len: 0,
             },
-            found: Event::new(0, 0, Kind::Create, 0, 0),
+            found: NONE,
             over: BinaryHeap::new(),
             len: 0,
             counts: Vec::new(),
@@ -314,6 +349,7 @@ impl Queue {
         // Everything lies before the bucket being drained, and so beside it.
         Queue {
             current: 1 << 62,
+            end: u64::MAX,
             ring: Vec::new(),
             ..Queue::default()
         }
@@ -374,16 +410,22 @@ impl Queue {
     /// Takes the first event, if it comes before `until`.
     #[inline(always)]
     pub fn pop_before(&mut self, until: u64) -> Option<Event> {
-        let at = self.next;
-        let due = self.due.get(at);
-        if due.is_some_and(|event| event.time < self.side.first && event.time < until) {
+        let (at, beside) = (self.next, self.side.first);
+        let due = self.due.get(at).map_or(u64::MAX, |event| event.time);
+        let event = if due < beside && due < until {
             (self.next, self.len) = (at + 1, self.len - 1);
-            Some(self.due[at])
+            &self.due[at]
+        } else if beside < due && beside < until && beside < self.end && self.side.place < LINES - 1
+        {
+            self.len -= 1;
+            self.side.remove(self.side.place);
+            &self.side.taken
         } else if self.pop_elsewhere(until) {
-            Some(self.found)
+            &self.found
         } else {
-            None
-        }
+            return None;
+        };
+        Some(*event)
     }
 
     /// … where it may stand beside the bucket being drained, or beyond: it is then `found`.
@@ -392,7 +434,7 @@ impl Queue {
         loop {
             let due = self.due.get(self.next).copied();
             // What stands beside the buckets may come later than the next of them.
-            let near = self.current != u64::MAX && self.side.first >> self.width <= self.current;
+            let near = self.side.first < self.end;
             let side = if near { self.side.peek() } else { None };
             let event = match (due, side) {
                 (Some(due), Some((side, line))) if later(&due, side) => (*side, Some(line)),
@@ -472,12 +514,15 @@ impl Queue {
                 self.spare.push(bucket);
                 self.drained += self.due.len();
                 self.buckets += 1;
-                return true;
+                break;
             }
             if beside <= self.current {
-                return true;
+                break;
             }
         }
+        let next = self.current.saturating_add(1);
+        self.end = next.saturating_mul(1 << self.width);
+        true
     }
 
     /// Makes the buckets wider or narrower where they have been too sparse or too crowded.
