@@ -59,7 +59,6 @@ pub(super) fn run(
 }
 
 /// What a part has of its own.
-#[derive(Default)]
 struct Part {
     queue: Queue,
     slab: Slab,
@@ -67,6 +66,21 @@ struct Part {
     riders: HashMap<(u32, u16), Vec<Ticket>>,
     waiting_riders: HashMap<u32, Vec<Ticket>>,
     now: u64,
+}
+
+impl Part {
+    /// A part in which about so many tasks are alive at once.
+    fn new(alive: f64) -> Self {
+        Part {
+            queue: Queue::of_many(),
+            // Room for chance, so that thousands of slabs are not moved as they grow, leaving holes behind.
+            slab: Slab::with_capacity((alive + 4.0 * alive.sqrt()) as usize),
+            loops: Vec::new(),
+            riders: HashMap::new(),
+            waiting_riders: HashMap::new(),
+            now: 0,
+        }
+    }
 }
 
 /// The arrivals of a member.
@@ -92,7 +106,8 @@ impl Simulation<'_> {
             mine.then_some((part / u64::from(threads)) as usize)
         };
         let mine = parts.div_ceil(threads);
-        let mut parts: Vec<Part> = (0..mine).map(|_| Part::default()).collect();
+        let alive = model.alive() / f64::from(parts);
+        let mut parts: Vec<Part> = (0..mine).map(|_| Part::new(alive)).collect();
         let mut streams = self.streams()?;
         let spans = (self.expected() / ARRIVALS_AHEAD).clamp(1.0, 10_000.0) as u64;
         for span in 1..=spans {

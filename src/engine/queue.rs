@@ -159,7 +159,10 @@ pub fn order(step: Step, member: u32, ordinal: u32) -> u64 {
     (step as u64) << 61 | (member as u64) << 32 | ordinal as u64
 }
 
-const BUCKETS: u64 = 1024;
+/// Buckets of the ring, a power of two.
+const BUCKETS: usize = 1024;
+/// … of a queue of many.
+const BUCKETS_OF_MANY: usize = 128;
 /// A bucket that falls due with more events than this is too wide.
 const CROWDED: usize = 2048;
 /// Buckets with fewer than this, on the average, are too narrow.
@@ -175,6 +178,8 @@ pub struct Queue {
     /// Where it ends.
     end: u64,
     ring: Vec<Vec<Event>>,
+    /// Buckets of the ring, less one.
+    mask: u64,
     /// Buffers of buckets that are drained, the last one on top: still in the cache when the next bucket begins.
     spare: Vec<Vec<Event>>,
     /// The bucket being drained, ascending, from `next` on.
@@ -314,11 +319,19 @@ impl Side {
 
 impl Default for Queue {
     fn default() -> Self {
+        Queue::with(BUCKETS)
+    }
+}
+
+impl Queue {
+    /// A queue whose ring has so many buckets: a power of two.
+    fn with(buckets: usize) -> Self {
         Queue {
             width: 24,
             current: u64::MAX,
             end: 0,
-            ring: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            ring: (0..buckets).map(|_| Vec::new()).collect(),
+            mask: buckets as u64 - 1,
             spare: Vec::new(),
             due: Vec::new(),
             next: 0,
@@ -341,9 +354,12 @@ impl Default for Queue {
             side_pushes: 0,
         }
     }
-}
 
-impl Queue {
+    /// One of thousands of queues, which hold few events each.
+    pub fn of_many() -> Self {
+        Queue::with(BUCKETS_OF_MANY)
+    }
+
     /// A queue that holds few events at a time, whose times may start anew.
     pub fn of_few() -> Self {
         // Everything lies before the bucket being drained, and so beside it.
@@ -351,6 +367,7 @@ impl Queue {
             current: 1 << 62,
             end: u64::MAX,
             ring: Vec::new(),
+            mask: 0,
             ..Queue::default()
         }
     }
@@ -361,9 +378,9 @@ impl Queue {
         self.len += 1;
         let Event { time, order, what } = event;
         let bucket = time >> self.width;
-        // Buckets 1 to BUCKETS - 1 ahead of the current one lie on the ring.
+        // Only those that are less than a turn ahead of the current one lie on the ring.
         let ahead = bucket.wrapping_sub(self.current).wrapping_sub(1);
-        if ahead < BUCKETS - 1 {
+        if ahead < self.mask {
             self.put(bucket, event);
         } else {
             self.push_elsewhere(time, order, what);
@@ -383,7 +400,7 @@ impl Queue {
     /// Puts an event into a bucket of the ring.
     #[inline(always)]
     fn put(&mut self, bucket: u64, event: Event) {
-        let bucket = &mut self.ring[(bucket % BUCKETS) as usize];
+        let bucket = &mut self.ring[(bucket & self.mask) as usize];
         if bucket.capacity() == 0 {
             *bucket = self.spare.pop().unwrap_or_default();
         }
@@ -506,7 +523,7 @@ impl Queue {
                 self.put(self.current, event);
                 self.over.pop();
             }
-            let slot = (self.current % BUCKETS) as usize;
+            let slot = (self.current & self.mask) as usize;
             if !self.ring[slot].is_empty() {
                 let mut bucket = std::mem::take(&mut self.ring[slot]);
                 sort(&bucket, &mut self.due, &mut self.counts, self.width);
@@ -553,11 +570,9 @@ impl Queue {
         let mut all: Vec<Event> = Vec::with_capacity(self.len);
         for bucket in self.ring.iter_mut().map(std::mem::take) {
             all.extend_from_slice(&bucket);
-            if bucket.capacity() > 0 {
-                self.spare.push(bucket);
-            }
         }
-        self.spare.iter_mut().for_each(Vec::clear);
+        // Buckets of another width are of another size, and of another number.
+        self.spare.clear();
         all.extend(self.over.drain().map(|Reverse(e)| e));
         self.width = width;
         self.current = (end >> width).wrapping_sub(1);

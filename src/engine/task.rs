@@ -201,6 +201,14 @@ pub struct Slab {
 }
 
 impl Slab {
+    /// Slots for so many tasks, before there are more.
+    pub fn with_capacity(tasks: usize) -> Self {
+        Slab {
+            tasks: Vec::with_capacity(tasks),
+            spare: Vec::new(),
+        }
+    }
+
     /// Puts a task into a slot.
     pub fn insert(&mut self, task: Task) -> u32 {
         match self.spare.pop() {
@@ -209,6 +217,10 @@ impl Slab {
                 slot
             }
             None => {
+                if self.tasks.len() == self.tasks.capacity() {
+                    // By an eighth: thousands of slabs that double would take twice the memory of their tasks.
+                    self.tasks.reserve_exact(self.tasks.len() / 8 + 64);
+                }
                 self.tasks.push(task);
                 (self.tasks.len() - 1) as u32
             }

@@ -27,7 +27,7 @@ pub fn worth_while(model: &Model) -> Partition {
     let Partition::Servers(servers) = finest(model) else {
         return finest(model);
     };
-    let alive = alive(model);
+    let alive = model.alive();
     if alive < ALIVE_TO_PART || servers < 2 {
         return Partition::Whole;
     }
@@ -57,13 +57,15 @@ fn servers_are_alone(model: &Model) -> bool {
     model.budget.is_none() && hosts && limits.all(|limit| limit.per == Per::Server)
 }
 
-/// Tasks alive at once, about.
-fn alive(model: &Model) -> f64 {
-    let class = |t: &super::TenantClass| {
-        let duration = (t.duration.mean() / model.horizon as f64).min(1.0);
-        t.arrivals.expected(model.horizon) * f64::from(t.count) * duration
-    };
-    model.tenants.iter().map(class).sum()
+impl Model {
+    /// Tasks alive at once, about.
+    pub fn alive(&self) -> f64 {
+        let class = |t: &super::TenantClass| {
+            let duration = (t.duration.mean() / self.horizon as f64).min(1.0);
+            t.arrivals.expected(self.horizon) * f64::from(t.count) * duration
+        };
+        self.tenants.iter().map(class).sum()
+    }
 }
 
 impl Arrivals {
