@@ -329,13 +329,20 @@ impl<'m> Simulation<'m> {
     /// Asks for what the events that come after one of `kind` will need.
     #[inline(always)]
     fn fetch_ahead(&self, kind: Kind) {
+        let n = if self.slab.tasks.len() <= MANY { 6 } else { 16 };
+        if self.loops.is_empty() {
+            let coming = self.queue.ahead(n);
+            if let Some(task) = coming.and_then(|e| self.slab.tasks.get(e.slot() as usize)) {
+                prefetch(task);
+            }
+            return;
+        }
         let ahead = |n| match kind {
             Kind::Answer => self.queue.ahead_in(Line::Answers, n),
-            Kind::Poll if !self.loops.is_empty() => self.queue.ahead_in(Line::Polls, n),
+            Kind::Poll => self.queue.ahead_in(Line::Polls, n),
             _ => self.queue.ahead(n),
         };
-        let near = self.slab.tasks.len() <= MANY;
-        let Some(coming) = ahead(if near { 6 } else { 16 }) else {
+        let Some(coming) = ahead(n) else {
             return;
         };
         let slot = coming.slot() as usize;

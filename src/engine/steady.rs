@@ -69,7 +69,14 @@ impl Simulation<'_> {
         }
 
         // Its answer is seen, the host waits, and sends the next one.
-        let seen = done + pair.delay.draw(|| key.draw(Purpose::DelayBack, index));
+        let (back, out) = match pair.delay.as_constant() {
+            Some(delay) => (delay, delay),
+            None => (
+                pair.delay.draw(|| key.draw(Purpose::DelayBack, index)),
+                pair.delay.draw(|| key.draw(Purpose::DelayOut, index + 1)),
+            ),
+        };
+        let seen = done + back;
         let bits = if lane.draws_jitter {
             key.draw(Purpose::Jitter, index)
         } else {
@@ -89,7 +96,6 @@ impl Simulation<'_> {
             }
         };
         let next = seen + wait.wait + lane.overhead;
-        let out = pair.delay.draw(|| key.draw(Purpose::DelayOut, index + 1));
         let arrival = next + out;
         let near = task.created.saturating_add(lane.lifetime);
         let near = near.min(task.abort).min(model.stop);
