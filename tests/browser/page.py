@@ -65,13 +65,15 @@ class Page:
         ActionChains(self.driver).send_keys(key).perform()
 
     def slider(self, name):
-        """A slider as an assistive program meets it: its name, its value in words, whether it can move up."""
+        """A slider as an assistive program meets it: its name, its value in words, whether it can move up.
+
+        The words are read from the attribute: since Chromium 156 the protocol's `valuetext` leaves `aria-valuetext` out, even that of an ARIA slider.
+        """
         element = self.find(f"input#{name}[type=range]")
         asked = {"objectId": self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": f"document.getElementById('{name}')"})["result"]["objectId"]}
         [node] = self.driver.execute_cdp_cmd("Accessibility.queryAXTree", asked | {"role": "slider"})["nodes"]
-        properties = {p["name"]: p["value"].get("value") for p in node["properties"]}
         position, last = (float(element.get_property(key)) for key in ["value", "max"])
-        return {"name": node["name"]["value"], "text": properties.get("valuetext"), "position": position, "can_rise": position < last}
+        return {"name": node["name"]["value"], "text": element.get_attribute("aria-valuetext"), "position": position, "can_rise": position < last}
 
     def seen(self):
         """The cell that the page shows, and what it says of it."""
